@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench`: measure something, print it, and keep the run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """`ferry bench BENCH`; every bench has the same ways out."""
+    from ferry import formats
+    from ferry.bench import copy, move_pages
+
+    parser = sub.add_parser("bench", help="measure, print and keep the result")
+    benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
+    for bench in (move_pages, copy):
+        options = bench.add_parser(benches)
+        formats.add_option(options)
+        options.add_argument("--out", type=Path, metavar="DIR", help="keep the run here (default: a new one in runs/)")
+        options.add_argument("--report", action="store_true", help="also write report.html")
+        options.set_defaults(run=run, measure=bench.bench)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, keep, print: 1 when a sample failed, 4 when there was nothing that this guest could measure."""
+    from ferry import formats, report, runs
+    from ferry.bench import table
+    from ferry.bench.document import failure_count
+    from ferry.errors import AllSkipped
+
+    run_dir = runs.create(args.bench, args.board, args.out)
+    document = args.measure(args, run_dir)
+    runs.finish(run_dir, [document])
+    if args.report:
+        report.write(run_dir)
+    print(formats.render(table.output([document]), args.format))
+    if not document["rows"]:
+        raise AllSkipped(document["skipped"][0]["reason"], hint="ferry bench move_pages --folio 4k")
+    return int(failure_count(document) > 0)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A run's console.log: the consoles of its boots one after the other, those of boots that failed too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ferry.boot import BootResult
+from ferry.errors import FerryError
+
+CONSOLE = "console.log"
+
+
+def booted(run_dir: Path, name: str, start: Callable[[], BootResult]) -> BootResult:
+    """What `start` returns or raises, with the boot's console added to the run's."""
+    try:
+        result = start()
+    except FerryError as error:
+        if error.log is not None:
+            append(run_dir, name, error.log)
+            error.log = run_dir / CONSOLE
+        raise
+    append(run_dir, name, result.console)
+    return result
+
+
+def append(run_dir: Path, name: str, console: Path) -> None:
+    """Add one boot's console under a heading."""
+    text = console.read_text(errors="replace") if console.exists() else ""
+    with (run_dir / CONSOLE).open("a") as out:
+        out.write(f"==== boot {name} ====\n{text}\n")

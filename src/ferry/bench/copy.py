@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench copy`: how fast the copy engine copies folios at the host's native speed, beside two limits.
+
+The samples are made inside the kernel by the KUnit suite `ferry_copy_bench`, booted as User-Mode Linux. The limits
+are plain memcpy on one thread, and plain threads that copy the same bytes without any migration around them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ferry import boards, boot, build, progress, stats
+from ferry.bench import meta
+from ferry.bench.console import CONSOLE, booted
+from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
+from ferry.boards import Board
+from ferry.build import Kernel
+from ferry.errors import InfraError
+
+NAME = "copy"
+SUITE = "ferry_copy_bench"
+BASELINE = "memcpy"
+THREADS = "threads"
+
+SAMPLE = re.compile(r"# ferry_copy_sample: (\{.*\})")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed copy of `total_bytes`."""
+
+    method: str
+    threads: int
+    folio_bytes: int
+    total_bytes: int
+    round: int
+    ns: int
+
+    @property
+    def key(self) -> tuple[int, str, int, int]:
+        """What tells rows apart; sorts by folio size, then limit before engine."""
+        return self.folio_bytes, self.method, self.threads, self.total_bytes
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The options of this bench."""
+    parser = sub.add_parser(NAME, help="copy folios at native speed, beside memcpy and plain threads")
+    parser.add_argument("--board", default="uml", choices=("uml",), help="default: uml")
+    parser.add_argument("--quick", action="store_true", help="accepted everywhere; this bench is always quick")
+    return parser
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build what is needed and measure it."""
+    board = boards.load(args.board)
+    kernel = build.build(board, "ferry")
+    with progress.bar(f"copies on {board.name}", None) as advance:
+        return measure(board, kernel, run_dir, advance)
+
+
+def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
+    """Boot the suite and sum up its samples; InfraError when it printed none."""
+    share = run_dir / "raw" / "0-ferry"
+    share.mkdir(parents=True)
+    lines: list[str] = []
+
+    def hear(line: str) -> None:
+        if SAMPLE.search(line):
+            lines.append(line)
+            advance()
+
+    booted(run_dir, share.name, lambda: boot.boot(
+        board, kernel, "true", timeout_s=board.timeout_s, share=share, on_line=hear))
+    samples = parse(lines)
+    if not samples:
+        raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",
+                         log=run_dir / CONSOLE)
+    document = Document(schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=BASELINE, rows=[],
+                        meta=meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE}))
+    fill(document, samples)
+    return document
+
+
+def parse(lines: Sequence[str]) -> list[Sample]:
+    """The samples in a console's lines, whatever stands before them on the line."""
+    found = [SAMPLE.search(line) for line in lines]
+    return [_sample(json.loads(match.group(1))) for match in found if match]
+
+
+def _sample(event: dict[str, Any]) -> Sample:
+    return Sample(**{name: event[name] for name in Sample.__dataclass_fields__})
+
+
+def fill(document: Document, samples: Sequence[Sample]) -> None:
+    """Add the rows and their ratios to a document that has none."""
+    expected = {sample.round for sample in samples}
+    keys = dict.fromkeys(sample.key for sample in samples)
+    document["rows"] = [row([sample for sample in samples if sample.key == key], expected) for key in keys]
+    for one in document["rows"]:
+        if not is_baseline(document, one):
+            one["ratio_to_baseline"] = _ratio(one, baseline_of(document, one))
+        if one["migrator"] == "mtcopy":
+            one["ratio_to_threads"] = _ratio(one, threads_row(document, one))
+
+
+def _ratio(one: Row, other: Row | None) -> Ratio | None:
+    return stats.ratio(one, other) if other else None
+
+
+def threads_row(document: Document, one: Row) -> Row | None:
+    """Plain threads, as many as this row has, copying the same bytes: what there is to reach."""
+    same = ("threads", "folio_bytes", "total_bytes")
+    rows = (row for row in document["rows"] if row.get("method") == THREADS)
+    return next((row for row in rows if all(row.get(key) == one.get(key) for key in same)), None)
+
+
+def row(samples: Sequence[Sample], expected: set[int]) -> Row:
+    """One method at one size; a round that others have and this one lacks is a failed sample."""
+    first = samples[0]
+    good = [sample for sample in samples if sample.ns > 0]
+    lacking = sorted(expected - {sample.round for sample in good})
+    values = [sample.total_bytes / sample.ns for sample in good]
+    made = Row(
+        kernel="ferry", migrator="mtcopy" if first.method.startswith("mtcopy") else "off", threads=first.threads,
+        channels=0, folio_bytes=first.folio_bytes, total_bytes=first.total_bytes, unit="gbps", samples=values,
+        sample_ids=[[0, sample.round] for sample in good],
+        median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
+        ratio_to_baseline=None, failures=[Failure(boot=0, round=turn, reason="no sample") for turn in lacking],
+        method=first.method,
+    )
+    return made

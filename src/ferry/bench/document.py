@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The shape of a benchmark's result: one document per bench and board, one row per thing measured.
+
+A sample is identified by (boot, round). Two rows of one document were measured in turn, so samples with the same
+identity were taken side by side and their ratio is free of the drift of the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+SCHEMA = 1
+
+#: Units in which a smaller figure is the better one.
+COSTS = frozenset({"instructions_per_page", "ns"})
+
+#: What each kind of figure may be used for; shown with every table and on every plot.
+KIND_NOTES = {
+    "emulated": "emulated: ratios only",
+    "instructions": "instructions counted by the guest clock",
+    "native": "native speed of this host",
+}
+
+
+class Ratio(TypedDict):
+    """A ratio above 1 is better, whatever the unit. `ci95` is None when there are too few samples to tell."""
+
+    median: float
+    ci95: list[float] | None
+
+
+class Failure(TypedDict):
+    """A sample that was asked for and did not come, or came wrong; it is never among the samples."""
+
+    boot: int
+    round: int
+    reason: str
+
+
+class Row(TypedDict):
+    """One configuration at one folio size. `sample_ids` names each sample's [boot, round]."""
+
+    kernel: str
+    migrator: str
+    threads: int
+    channels: int
+    folio_bytes: int
+    total_bytes: int
+    unit: str
+    samples: list[float]
+    sample_ids: list[list[int]]
+    median: float | None
+    mad: float | None
+    ratio_to_baseline: Ratio | None
+    failures: list[Failure]
+    store: NotRequired[str]
+    method: NotRequired[str]
+    ratio_to_off: NotRequired[Ratio | None]
+    ratio_to_threads: NotRequired[Ratio | None]
+
+
+class Skip(TypedDict):
+    """A folio size that this guest cannot measure, and why."""
+
+    folio_bytes: int
+    reason: str
+
+
+class Document(TypedDict):
+    """What `--format json` prints; result.json is a list of these."""
+
+    schema: int
+    bench: str
+    board: str
+    kind: str
+    baseline: str
+    meta: dict[str, Any]
+    rows: list[Row]
+    skipped: NotRequired[list[Skip]]
+    warnings: NotRequired[list[str]]
+    counters: NotRequired[dict[str, dict[str, int]]]
+
+
+def label(row: Row) -> str:
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `stock`."""
+    if row["kernel"] == "stock":
+        return "stock"
+    name = row.get("method") or row["migrator"]
+    threads = [str(row["threads"])] * counts_threads(name)
+    store = [row["store"]] * ("store" in row and "method" not in row)
+    return " ".join([name, *threads, *store])
+
+
+def counts_threads(name: str) -> bool:
+    """Whether the number of threads tells rows of this name apart."""
+    return name not in ("off", "kernel", "memcpy")
+
+
+def identity(row: Row) -> tuple[str | int, ...]:
+    """What makes two rows of different runs the same measurement."""
+    return (label(row), row["kernel"], row["channels"], row["folio_bytes"], row["total_bytes"], row["unit"])
+
+
+def is_baseline(document: Document, row: Row) -> bool:
+    """Whether the document's ratios are taken against this row."""
+    return label(row) == document["baseline"]
+
+
+def baseline_of(document: Document, row: Row) -> Row | None:
+    """The baseline's row at the same folio size and total."""
+    size = (row["folio_bytes"], row["total_bytes"])
+    for other in document["rows"]:
+        if is_baseline(document, other) and (other["folio_bytes"], other["total_bytes"]) == size:
+            return other
+    return None
+
+
+def failure_count(document: Document) -> int:
+    """How many samples of the document failed."""
+    return sum(len(row["failures"]) for row in document["rows"])

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench move_pages`: what each migrator makes of move_pages(2), over folio sizes.
+
+Within a boot the configurations are taken in turn; with `--vs stock`, boots of the unpatched kernel of the same
+configuration alternate with boots of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from ferry import boards, boot, build, guest, progress
+from ferry.bench import meta, movebench, plan, summary
+from ferry.bench.console import CONSOLE, booted
+from ferry.bench.document import SCHEMA, Document
+from ferry.bench.plan import STOCK, Plan
+from ferry.bench.summary import BootResult
+from ferry.boards import Board
+from ferry.build import Kernel
+from ferry.errors import InfraError
+
+NAME = "move_pages"
+MIB = 1 << 20
+
+#: Bytes of one move, by folio size: enough folios for a batch to matter, few enough that emulation keeps the pace of
+#: a table in a minute. Counting instructions is about ten times slower, and needs no more than a stable count.
+TOTALS = {4 << 10: 16 * MIB, 64 << 10: 32 * MIB, 2 << 20: 64 * MIB}
+COUNTED_TOTALS = {4 << 10: 8 * MIB, 2 << 20: 16 * MIB}
+
+KernelName = Literal["ferry", "stock"]
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The options of this bench."""
+    parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
+    add = parser.add_argument
+    add("--board", default="x86-numa", choices=("x86-numa", "x86-icount"), help="default: x86-numa")
+    add("--quick", action="store_true", help="one warm-up round, and with --vs stock two pairs of boots")
+    add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
+    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), default=list(plan.MIGRATORS), metavar="LIST")
+    add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
+    add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
+    add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
+    add("--bytes", type=int, metavar="N", help="bytes of one move, at every folio size")
+    add("--samples", type=int, default=plan.MIN_SAMPLES, metavar="N", help="of each row, at least 10")
+    add("--single", action="store_true", help="one folio per move_pages(2) call")
+    add("--hogs", type=int, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
+    add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
+    return parser
+
+
+def plan_for(args: argparse.Namespace, board: Board) -> Plan:
+    """The sweep that the options ask for on this board."""
+    counted = board.icount
+    threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
+    known = COUNTED_TOTALS if counted else TOTALS
+    sizes = args.folio or list(known)
+    return plan.checked(Plan(
+        configs=plan.configs(args.migrator, threads, args.stores),
+        totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
+        samples=args.samples, warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
+        vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind,
+    ))
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build what is needed and measure it."""
+    board = boards.load(args.board)
+    sweep = plan_for(args, board)
+    order: list[KernelName] = ["stock", "ferry"] if sweep.vs_stock else ["ferry"]
+    kernels = {name: build.build(board, name) for name in order}
+    with progress.bar(f"sweep on {board.name}", rounds(sweep)) as advance:
+        return measure(sweep, board, kernels, run_dir, advance)
+
+
+def rounds(sweep: Plan) -> int:
+    """How many rounds of one configuration the whole sweep takes, warm-ups included: the length of its bar."""
+    each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.totals)
+    return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
+
+
+def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], run_dir: Path,
+            advance: Callable[[], None]) -> Document:
+    """Boot, sweep and sum up; `advance` is called after every round of every configuration."""
+    boots = []
+    for number in range(sweep.boots):
+        for name, kernel in kernels.items():
+            share = run_dir / "raw" / f"{number}-{name}"
+            sweep_once(sweep, board, name, kernel, share, advance)
+            outcomes = {size: movebench.outcome(share, size) for size in sweep.totals}
+            boots.append(BootResult(number, name, outcomes))
+    document = Document(
+        schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline, rows=[],
+        meta=meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep)),
+    )
+    summary.fill(document, sweep, boots, "instructions_per_page" if board.icount else "gbps")
+    return document
+
+
+def sweep_once(sweep: Plan, board: Board, name: KernelName, kernel: Kernel, share: Path,
+               advance: Callable[[], None]) -> None:
+    """One boot; its results lie in `share` afterwards, and its console at the end of the run's console.log."""
+    share.mkdir(parents=True)
+    configs = (STOCK,) if name == "stock" else sweep.configs
+    modules = [kernel.modules["ferry_mtcopy"]] * any(config.migrator == "mtcopy" for config in configs)
+    script = share / "sweep.sh"
+    script.write_text(movebench.script(guest.programs()["movebench"], sweep, configs, modules))
+    run_dir = share.parent.parent
+    result = booted(run_dir, share.name, lambda: boot.boot(
+        board, kernel, f"bash {shlex.quote(str(script))}", timeout_s=board.timeout_s, share=share,
+        on_line=lambda line: advance() if movebench.is_sample(line) else None))
+    if result.status:
+        raise InfraError(f"the sweep ended with {result.status} in the guest",
+                         hint=f"ferry boot --board {board.name}", log=run_dir / CONSOLE)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's movebench: the script that runs it at each folio size, and what its JSON lines say.
+
+For each size the script leaves in $FERRY_SHARE: SIZE.jsonl, SIZE.stderr, SIZE.status and SIZE.stats (the migrators'
+counters afterwards), where SIZE is 4k, 64k, 2m and so on.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ferry.bench.document import Failure
+from ferry.bench.plan import Config, Plan, size_argument
+
+CONTROL = "/sys/kernel/mm/migration"
+
+#: movebench's exit status when the guest cannot measure this size at all.
+MISSING = 4
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One round of one configuration: all pages there and back. `ns` and `moved` cover both directions."""
+
+    config: str
+    round: int
+    ns: int
+    moved: int
+    failed: int
+    bytes: int
+
+    def value(self, unit: str) -> float:
+        """The sample in a unit of DESIGN.md; gbps is 10^9 bytes a second, and a byte a nanosecond is just that."""
+        return self.bytes / self.ns if unit == "gbps" else self.ns / self.moved
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one movebench left behind. `status` is None when the guest died before it could write one."""
+
+    status: int | None
+    samples: list[Sample]
+    stderr: str
+    counters: dict[str, int]
+
+    @property
+    def reason(self) -> str:
+        """Why there are fewer samples than asked for."""
+        said = self.stderr.strip().splitlines()
+        how = "the guest died" if self.status is None else f"movebench exited with {self.status}"
+        return f"{how}: {said[-1]}" if said else how
+
+
+def script(program: Path, plan: Plan, configs: tuple[Config, ...], modules: list[Path]) -> str:
+    """The shell commands that a guest runs; a module that does not load ends it with 3."""
+    lines = ["set -u", *(f"insmod {shlex.quote(str(module))} || exit 3" for module in modules)]
+    for folio_bytes, total in plan.totals.items():
+        out = f'"$FERRY_SHARE"/{size_argument(folio_bytes)}'
+        command = shlex.join([str(program), *arguments(plan, configs, folio_bytes, total)])
+        lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
+                  f"grep -r . {CONTROL}/stats >{out}.stats 2>/dev/null"]
+    return "\n".join([*lines, "exit 0", ""])
+
+
+def arguments(plan: Plan, configs: tuple[Config, ...], folio_bytes: int, total: int) -> list[str]:
+    """movebench's arguments for one folio size."""
+    words = ["--folio", size_argument(folio_bytes), "--bytes", f"{total >> 10}k", "--kind", plan.kind,
+             "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
+             "--from", "0", "--to", "1"]
+    words += ["--single"] * plan.single + ["--hogs", str(plan.hogs)] * (plan.hogs > 0)
+    return words + [word for config in configs for word in ("--config", config.argument)]
+
+
+def is_sample(line: str) -> bool:
+    """Whether a line of the console is a sample, for the progress bar; warm-ups count."""
+    return '"event"' in line and '"sample"' in line
+
+
+def outcome(share: Path, folio_bytes: int) -> Outcome:
+    """What the guest left in `share` for one size."""
+    name = size_argument(folio_bytes)
+    status = _text(share / f"{name}.status").strip()
+    return Outcome(
+        status=int(status) if status else None,
+        samples=list(samples(_text(share / f"{name}.jsonl"))),
+        stderr=_text(share / f"{name}.stderr"),
+        counters=counters(_text(share / f"{name}.stats")),
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def samples(text: str) -> Iterator[Sample]:
+    """The samples among movebench's lines, warm-ups left out; a line cut short by a dying guest is no sample."""
+    for line in text.splitlines():
+        event = _event(line)
+        if event.get("event") == "sample" and not event["warmup"]:
+            yield Sample(event["config"], event["round"], event["ns_there"] + event["ns_back"],
+                         event["pages_moved"], event["pages_failed"], event["bytes"])
+
+
+def _event(line: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def counters(text: str) -> dict[str, int]:
+    """`grep -r` of stats/ as {"mtcopy/folios": 512}."""
+    found = {}
+    for line in text.splitlines():
+        path, _, value = line.partition(":")
+        if value.strip().isdecimal():
+            found[path.removeprefix(f"{CONTROL}/stats/")] = int(value)
+    return found
+
+
+def sort_out(result: Outcome, config: Config, plan: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
+    """One configuration's good samples, and a failure for each one that is wrong or did not come."""
+    got = [sample for sample in result.samples if sample.config == config.label]
+    good = [sample for sample in got if not sample.failed and sample.moved]
+    failures = [Failure(boot=boot, round=sample.round, reason=_fault(sample)) for sample in got if sample not in good]
+    absent = range(len(got), plan.samples_per_boot)
+    return good, failures + [Failure(boot=boot, round=turn, reason=result.reason) for turn in absent]
+
+
+def _fault(sample: Sample) -> str:
+    return f"{sample.failed} of {sample.failed + sample.moved} page moves failed"

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a move_pages sweep measures: the configurations to take in turn and how much to move at each folio size."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferry.errors import UsageError
+
+FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
+               "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
+MIGRATORS = ("off", "kernel", "mtcopy")
+STORES = ("cached", "streaming", "auto")
+#: What the kernel's mtcopy/threads takes.
+MAX_THREADS = 64
+#: A comparison rests on at least this many samples of each side.
+MIN_SAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Config:
+    """One thing to take in turn. `settings` are files under /sys/kernel/mm/migration and what to write, in order."""
+
+    label: str
+    kernel: str
+    migrator: str
+    threads: int = 1
+    store: str | None = None
+
+    @property
+    def settings(self) -> list[tuple[str, str]]:
+        """The migrator comes last: it is selected once it is set up."""
+        if self.kernel == "stock":
+            return []
+        threads = [("mtcopy/threads", str(self.threads))] if self.migrator == "mtcopy" else []
+        store = [("mtcopy/stores", self.store)] if self.store is not None else []
+        return [*threads, *store, ("migrator", self.migrator)]
+
+    @property
+    def argument(self) -> str:
+        """As movebench --config takes it."""
+        return f"{self.label}:" + ",".join(f"{path}={value}" for path, value in self.settings)
+
+
+STOCK = Config("stock", "stock", "off")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep. `totals` maps folio bytes to the bytes of one move; samples and warm-ups are rounds of one boot."""
+
+    configs: tuple[Config, ...]
+    totals: dict[int, int]
+    samples: int
+    warmup: int
+    boots: int
+    vs_stock: bool = False
+    single: bool = False
+    hogs: int = 0
+    kind: str = "anon"
+
+    @property
+    def samples_per_boot(self) -> int:
+        """Enough that all boots together give at least `samples`."""
+        return -(-self.samples // self.boots)
+
+    @property
+    def baseline(self) -> str:
+        """The row that ratios are taken against."""
+        return "stock" if self.vs_stock else "off"
+
+
+def configs(migrators: list[str], threads: list[int], stores: list[str] | None) -> tuple[Config, ...]:
+    """`off` first, always: it is a baseline. mtcopy comes once per thread count and kind of store."""
+    found = [Config("off", "ferry", "off")]
+    variants: list[str | None] = list(dict.fromkeys(stores)) if stores else [None]
+    for migrator in dict.fromkeys(migrators):
+        if migrator == "kernel":
+            found.append(Config("kernel", "ferry", "kernel"))
+        elif migrator == "mtcopy":
+            found += [Config(f"mtcopy{count}" + (f"-{store}" if store else ""), "ferry", "mtcopy", count, store)
+                      for store in variants for count in dict.fromkeys(threads)]
+    return tuple(found)
+
+
+def listed(parse: Callable[[str], int | str]) -> Callable[[str], list[int | str]]:
+    """An argparse type: a list separated by commas."""
+
+    def split(text: str) -> list[int | str]:
+        return [parse(item.strip()) for item in text.split(",") if item.strip()]
+
+    return split
+
+
+def folio_size(text: str) -> int:
+    """`64k` as bytes; an argparse error names the sizes there are."""
+    try:
+        return FOLIO_SIZES[text.lower()]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"no folio size '{text}', there are {', '.join(FOLIO_SIZES)}") from None
+
+
+def size_argument(count: int) -> str:
+    """Bytes as movebench takes a folio size: 4k, 2m."""
+    return f"{count >> 20}m" if count >= 1 << 20 else f"{count >> 10}k"
+
+
+def thread_count(text: str) -> int:
+    """A number of copy threads, 1 to MAX_THREADS."""
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is no thread count from 1 to {MAX_THREADS}")
+    return int(text)
+
+
+def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+    """An argparse type: one of some names."""
+
+    def check(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(names)}")
+        return text
+
+    return check
+
+
+def checked(plan: Plan) -> Plan:
+    """The plan, or UsageError when it could not support a comparison."""
+    if plan.samples < MIN_SAMPLES:
+        raise UsageError(f"{plan.samples} samples are too few: a comparison needs {MIN_SAMPLES}",
+                         hint=f"--samples {MIN_SAMPLES}")
+    return plan

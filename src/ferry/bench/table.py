@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A document in the shape such results have on the mailing list: configurations down, folio sizes across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ferry.bench.document import KIND_NOTES, Document, Ratio, Row, failure_count, is_baseline, label
+from ferry.formats import Grid, Output, Record, figure, size_name
+
+#: The keys of a row that are one line of CSV as they are.
+PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_bytes", "unit", "median", "mad")
+
+
+def output(documents: Sequence[Document]) -> Output:
+    """One document is printed as itself, several as the list that result.json is."""
+    return Output(
+        grids=[grid(document) for document in documents],
+        data=documents[0] if len(documents) == 1 else list(documents),
+        records=[record(document, row) for document in documents for row in document["rows"]],
+    )
+
+
+def grid(document: Document) -> Grid:
+    """The table for people."""
+    sizes = sorted({(row["folio_bytes"], row["total_bytes"]) for row in document["rows"]})
+    cells = {(row_name(document, row), row["folio_bytes"], row["total_bytes"]): row for row in document["rows"]}
+    rows = [[[name], *(cell(cells.get((name, *size))) for size in sizes)]
+            for name in dict.fromkeys(name for name, _, _ in cells)]
+    columns = [f"{size_name(folio)} folios\n{size_name(total)} a move" for folio, total in sizes]
+    return Grid(title(document), ["", *columns], rows, notes(document))
+
+
+def row_name(document: Document, row: Row) -> str:
+    """The row's label, and whether it is what the others are compared with."""
+    return f"{label(row)} (baseline)" if is_baseline(document, row) else label(row)
+
+
+def title(document: Document) -> str:
+    """What was measured, where, and what kind of figure it is."""
+    units = "/".join(sorted({row["unit"] for row in document["rows"]}))
+    return f"{document['bench']} on {document['board']}, {units} ({KIND_NOTES[document['kind']]})"
+
+
+def cell(row: Row | None) -> list[str]:
+    """The median and its spread, the ratio and its interval, and what failed."""
+    if row is None:
+        return ["-"]
+    lines = []
+    if row["median"] is not None:
+        lines.append(f"{figure(row['median'])} ±{figure(row['mad'] or 0.0)}")
+    if row["ratio_to_baseline"] is not None:
+        lines.append(ratio_text(row["ratio_to_baseline"]))
+    if row["failures"]:
+        lines.append(f"{len(row['failures'])} failed")
+    return lines or ["no sample"]
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """`1.720 [1.650, 1.800]`: the median of the ratio and its 95 % interval."""
+    if ratio["ci95"] is None:
+        return f"{ratio['median']:.3f} [too few samples]"
+    low, high = ratio["ci95"]
+    return f"{ratio['median']:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def notes(document: Document) -> list[str]:
+    """How to read the cells, and everything that did not go as asked."""
+    counts = sorted({len(row["samples"]) for row in document["rows"]}) or [0]
+    samples = "-".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]]))
+    found = [f"median ±median absolute deviation of {samples} samples",
+             f"ratio to {document['baseline']} [95 % interval], above 1 is better"]
+    found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
+    found += document.get("warnings", [])
+    found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
+              f"failed: {failure['reason']}" for row in document["rows"] for failure in row["failures"]]
+    return found + ["failed samples are in no median"] * bool(failure_count(document))
+
+
+def record(document: Document, row: Row) -> Record:
+    """One line of CSV; samples and their [boot, round] are separated by blanks."""
+    ratio = row["ratio_to_baseline"]
+    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+    return {
+        "bench": document["bench"], "board": document["board"], "kind": document["kind"],
+        "baseline": document["baseline"], "config": label(row),
+        **{key: value for key, value in row.items() if key in PLAIN},
+        "store": row.get("store"),
+        "ratio_to_baseline": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high,
+        "samples": " ".join(repr(sample) for sample in row["samples"]),
+        "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
+        "failures": len(row["failures"]),
+    }

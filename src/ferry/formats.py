@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a verb has to say, as a table, JSON, CSV or Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+FORMATS = ("table", "json", "csv", "markdown")
+
+#: A pipe has no width; this is wide enough that no table of ours is cut.
+PIPE_WIDTH = 250
+
+Record = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table before it has a format; a cell is a list of lines."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[list[str]]]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One thing to print: for people as grids, for programs as data, for spreadsheets as records."""
+
+    grids: Sequence[Grid]
+    data: Any
+    records: Sequence[Record]
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """`--format`, the same everywhere."""
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print the result (default: table)")
+
+
+def render(output: Output, form: str) -> str:
+    """The output in one of FORMATS."""
+    if form == "json":
+        return json.dumps(output.data, indent=2)
+    if form == "csv":
+        return as_csv(output.records)
+    return "\n\n".join(map(as_markdown if form == "markdown" else as_table, output.grids))
+
+
+def as_table(grid: Grid) -> str:
+    """For the terminal, with its styles where stdout is one."""
+    table = Table(title=grid.title, caption="\n".join(grid.notes) or None, title_justify="left", caption_justify="left",
+                  show_lines=any(len(cell) > 1 for row in grid.rows for cell in row))
+    for index, column in enumerate(grid.columns):
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+    for row in grid.rows:
+        table.add_row(*("\n".join(cell) for cell in row))
+    return _drawn(table)
+
+
+def _drawn(table: Table) -> str:
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
+    out = io.StringIO()
+    Console(file=out, width=width, force_terminal=terminal, markup=False, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def as_markdown(grid: Grid) -> str:
+    """For a mail, a commit message or an issue."""
+    head = "|".join(f" {column.replace(chr(10), ', ')} " for column in grid.columns)
+    rule = "|".join(["---"] + ["---:"] * (len(grid.columns) - 1))
+    body = ["|" + "|".join(f" {' · '.join(cell)} " for cell in row) + "|" for row in grid.rows]
+    notes = [f"- {note}" for note in grid.notes]
+    return "\n".join([f"**{grid.title}**", "", f"|{head}|", f"|{rule}|", *body, *([""] if notes else []), *notes])
+
+
+def as_csv(records: Sequence[Record]) -> str:
+    """One line per record; a key that only some records have is empty in the others."""
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return out.getvalue().rstrip("\n")
+
+
+def size_name(count: int) -> str:
+    """Bytes for people: 4 KiB, 2 MiB."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << shift:
+            return f"{count / (1 << shift):g} {unit}"
+    return f"{count} B"
+
+
+def figure(value: float) -> str:
+    """Four significant digits, and every digit of a whole part longer than that."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}"
