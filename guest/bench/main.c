@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/* movebench: how fast does memory move between two nodes, under each of several settings? */
+#include <numaif.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hog.h"
+#include "json.h"
+#include "memory.h"
+#include "moveset.h"
+#include "node.h"
+#include "options.h"
+#include "quit.h"
+#include "rolling.h"
+#include "stamp.h"
+
+struct bench {
+	struct options options;
+	struct memory memory;
+	struct moveset set;
+	uint32_t generation;	/* of the content; one more with every sample */
+};
+
+/* Everything that can be refused is refused here, before time is spent. */
+static void check_machine(const struct options *options)
+{
+	if (geteuid())
+		quit(EXIT_MISSING, "needs root: folio sizes and settings are not for everyone");
+	node_require("--from", options->from);
+	node_require("--to", options->to);
+	for (size_t i = 0; i < options->config_count; i++)
+		config_apply(&options->configs[i]);
+}
+
+static void print_start(const struct options *options)
+{
+	struct json json;
+
+	json_begin(&json, "start");
+	json_text(&json, "kind", options->kind_name);
+	json_int(&json, "folio_bytes", options->folio_bytes);
+	json_int(&json, "bytes", options->bytes);
+	json_int(&json, "samples", options->samples);
+	json_int(&json, "warmup", options->warmup);
+	json_int(&json, "from", options->from);
+	json_int(&json, "to", options->to);
+	json_int(&json, "hogs", options->hogs);
+	json_flag(&json, "single", options->single);
+	json_int(&json, "configs", options->config_count);
+	json_end(&json);
+}
+
+static void print_sample(const struct bench *bench, const struct config *config, unsigned int round,
+			 const struct move_result *there, const struct move_result *back)
+{
+	const struct options *options = &bench->options;
+	size_t pages = options->folio_bytes / PAGE_BYTES;
+	size_t moved = there->moved + back->moved;
+	bool warmup = round < options->warmup;
+	struct json json;
+
+	json_begin(&json, "sample");
+	json_text(&json, "config", config->label);
+	json_int(&json, "round", warmup ? round : round - options->warmup);
+	json_flag(&json, "warmup", warmup);
+	json_int(&json, "ns_there", there->ns);
+	json_int(&json, "ns_back", back->ns);
+	json_int(&json, "pages_moved", moved * pages);
+	json_int(&json, "pages_failed", (there->failed + back->failed) * pages);
+	json_int(&json, "bytes", moved * options->folio_bytes);
+	json_end(&json);
+}
+
+static void take_sample(struct bench *bench, const struct config *config, unsigned int round)
+{
+	const struct options *options = &bench->options;
+	struct move_result there, back;
+
+	config_apply(config);
+	rolling_step(bench->memory.base, options->bytes, ++bench->generation);
+	there = moveset_move(&bench->set, options->to, MPOL_MF_MOVE, options->single);
+	back = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, options->single);
+	print_sample(bench, config, round, &there, &back);
+	if (!there.moved || !back.moved)
+		quit(EXIT_FAILED, "%s: nothing moved: %s", config->label,
+		     strerror(there.moved ? back.first_error : there.first_error));
+}
+
+static void measure(struct bench *bench)
+{
+	const struct options *options = &bench->options;
+
+	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
+		for (size_t i = 0; i < options->config_count; i++)
+			take_sample(bench, &options->configs[i], round);
+}
+
+static void set_up(struct bench *bench)
+{
+	const struct options *options = &bench->options;
+	struct move_result placed;
+
+	memory_open(&bench->memory, options);
+	moveset_init(&bench->set, bench->memory.base, options->bytes, options->folio_bytes);
+	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, false);
+	if (placed.failed)
+		quit(EXIT_FAILED, "%zu of %zu folios cannot be placed on node %d: %s", placed.failed,
+		     bench->set.count, options->from, strerror(placed.first_error));
+	memory_require_folios(&bench->memory, options, "before the first sample");
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench bench;
+	struct json json;
+
+	options_parse(&bench.options, argc, argv);
+	check_machine(&bench.options);
+	set_up(&bench);
+	hogs_start(bench.options.hogs);
+	print_start(&bench.options);
+	measure(&bench);
+	rolling_verify(bench.memory.base, bench.options.bytes, bench.generation);
+	memory_require_folios(&bench.memory, &bench.options, "after the last sample");
+	moveset_free(&bench.set);
+	memory_close(&bench.memory, &bench.options);
+	json_begin(&json, "end");
+	json_end(&json);
+	return EXIT_PASSED;
+}

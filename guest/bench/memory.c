@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <numa.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "folio.h"
+#include "node.h"
+#include "quit.h"
+#include "stamp.h"
+#include "thp.h"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21
+#endif
+
+/* Address space aligned for any folio; the unaligned ends are given back. */
+static char *reserve(size_t bytes)
+{
+	size_t all = bytes + THP_ALIGN;
+	char *start = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *base;
+
+	if (start == MAP_FAILED)
+		quit(EXIT_FAILED, "no address space for %zu bytes: %m", bytes);
+	base = (char *)(((size_t)start + THP_ALIGN - 1) & ~(THP_ALIGN - 1));
+	if (base > start)
+		munmap(start, base - start);
+	if (start + all > base + bytes)
+		munmap(base + bytes, start + all - base - bytes);
+	return base;
+}
+
+static void map(struct memory *memory)
+{
+	int flags = MAP_FIXED | (memory->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	memory->base = reserve(memory->bytes);
+	if (mmap(memory->base, memory->bytes, PROT_READ | PROT_WRITE, flags, memory->fd, 0) == MAP_FAILED)
+		quit(EXIT_FAILED, "cannot map %zu bytes: %m", memory->bytes);
+}
+
+static void stamp_all(struct memory *memory)
+{
+	for (size_t i = 0; i < memory->bytes / PAGE_BYTES; i++)
+		stamp_write(memory->base + i * PAGE_BYTES, i, 0);
+}
+
+static void advise_folio(struct memory *memory, size_t folio_bytes, bool shmem)
+{
+	int advice = folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+
+	if (!thp_allow_only(folio_bytes, shmem))
+		quit(EXIT_MISSING, "this kernel makes no %s folios of %zu bytes: %m",
+		     shmem ? "shmem" : "anonymous", folio_bytes);
+	/* A kernel without THP has nothing to forbid. */
+	if (madvise(memory->base, memory->bytes, advice) && folio_bytes > PAGE_BYTES)
+		quit(EXIT_MISSING, "madvise(MADV_HUGEPAGE): %m (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_ADVISE_SYSCALLS)");
+}
+
+static void open_anon(struct memory *memory, const struct options *options)
+{
+	map(memory);
+	node_bind(memory->base, memory->bytes, options->from);
+	advise_folio(memory, options->folio_bytes, false);
+	stamp_all(memory);
+}
+
+static void open_shmem(struct memory *memory, const struct options *options)
+{
+	memory->fd = memfd_create("movebench", MFD_CLOEXEC);
+	if (memory->fd < 0 || ftruncate(memory->fd, memory->bytes))
+		quit(EXIT_MISSING, "no shared memory of %zu bytes: %m", memory->bytes);
+	map(memory);
+	node_bind(memory->base, memory->bytes, options->from);
+	advise_folio(memory, options->folio_bytes, true);
+	stamp_all(memory);
+}
+
+/* A write of one folio's size and alignment is what makes a file system choose that folio. */
+static void fill_file(struct memory *memory, const char *path, size_t folio_bytes)
+{
+	char *folio = aligned_alloc(PAGE_BYTES, folio_bytes);
+
+	if (!folio)
+		quit(EXIT_FAILED, "no memory for one folio");
+	for (size_t at = 0; at < memory->bytes; at += folio_bytes) {
+		for (size_t i = 0; i < folio_bytes; i += PAGE_BYTES)
+			stamp_write(folio + i, (at + i) / PAGE_BYTES, 0);
+		if (pwrite(memory->fd, folio, folio_bytes, at) != (ssize_t)folio_bytes)
+			quit(EXIT_FAILED, "writing %s: %m", path);
+	}
+	free(folio);
+}
+
+static void open_file(struct memory *memory, const struct options *options)
+{
+	memory->fd = open(options->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (memory->fd < 0)
+		quit(EXIT_USAGE, "--file %s: %m", options->file);
+	/* The page cache follows the policy of the task that fills it. */
+	numa_set_preferred(options->from);
+	fill_file(memory, options->file, options->folio_bytes);
+	/* Clean pages: writeback that starts by itself would make pages busy at random. */
+	if (fsync(memory->fd))
+		quit(EXIT_FAILED, "fsync %s: %m", options->file);
+	map(memory);
+	if (madvise(memory->base, memory->bytes, MADV_POPULATE_WRITE))
+		quit(EXIT_FAILED, "cannot map %s: %m", options->file);
+}
+
+static void open_swapcache(struct memory *memory, const struct options *options)
+{
+	/* Twice the size: the kernel drops the swap cache once half of the swap space is in use. */
+	const char *missing = swapdev_open(&memory->swap, 3 * memory->bytes);
+
+	if (missing)
+		quit(EXIT_MISSING, "--kind swapcache: %s", missing);
+	open_anon(memory, options);
+	if (madvise(memory->base, memory->bytes, MADV_PAGEOUT))
+		quit(EXIT_MISSING, "madvise(MADV_PAGEOUT): %m");
+	/* Reading brings the pages back and leaves them in the swap cache as well. */
+	if (madvise(memory->base, memory->bytes, MADV_POPULATE_READ))
+		quit(EXIT_FAILED, "cannot read the memory back from swap: %m");
+}
+
+void memory_open(struct memory *memory, const struct options *options)
+{
+	static void (*const open_kind[])(struct memory *, const struct options *) = {
+		[KIND_ANON] = open_anon, [KIND_SHMEM] = open_shmem,
+		[KIND_FILE] = open_file, [KIND_SWAPCACHE] = open_swapcache,
+	};
+
+	*memory = (struct memory){ .bytes = options->bytes, .fd = -1 };
+	open_kind[options->kind](memory, options);
+}
+
+void memory_close(struct memory *memory, const struct options *options)
+{
+	munmap(memory->base, memory->bytes);
+	if (memory->fd >= 0)
+		close(memory->fd);
+	if (options->kind == KIND_FILE)
+		unlink(options->file);
+	swapdev_close(&memory->swap);
+}
+
+void memory_require_folios(const struct memory *memory, const struct options *options, const char *when)
+{
+	struct folio_census census = folio_census(memory->base, memory->bytes, options->folio_bytes);
+	/* Which folios a file gets is the file system's to say, so another size is a missing feature. */
+	enum exit_status status = options->kind == KIND_FILE ? EXIT_MISSING : EXIT_FAILED;
+
+	if (census.exact != census.asked)
+		quit(status, "%s, %zu of %zu folios are not of %zu bytes (%zu not mapped; the first other has %zu bytes)",
+		     when, census.asked - census.exact, census.asked, options->folio_bytes,
+		     census.absent, census.seen_bytes);
+	if (options->kind == KIND_SWAPCACHE && census.swapcache != census.asked)
+		quit(EXIT_FAILED, "%s, %zu of %zu pages are not in the swap cache",
+		     when, census.asked - census.swapcache, census.asked);
+}

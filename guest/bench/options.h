@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What movebench was asked to do. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config.h"
+
+enum kind { KIND_ANON, KIND_SHMEM, KIND_FILE, KIND_SWAPCACHE };
+
+struct options {
+	size_t folio_bytes;
+	size_t bytes;
+	unsigned int samples;
+	unsigned int warmup;
+	int from;
+	int to;
+	enum kind kind;
+	const char *kind_name;
+	const char *file;
+	bool single;
+	unsigned int hogs;
+	struct config configs[MOST_CONFIGS];
+	size_t config_count;
+};
+
+/* Fill in *options or end the program with EXIT_USAGE. */
+void options_parse(struct options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "folio.h"
+
+#include <fcntl.h>
+#include <linux/kernel-page-flags.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "quit.h"
+#include "stamp.h"
+
+#define LARGEST_FOLIO_PAGES 512
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
+#define FLAG(name) (UINT64_C(1) << KPF_##name)
+
+struct eyes {
+	int pagemap;
+	int kpageflags;
+};
+
+static int open_or_quit(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		quit(EXIT_MISSING, "cannot see folio sizes: %s: %m (needs root and CONFIG_PROC_PAGE_MONITOR)",
+		     path);
+	return fd;
+}
+
+static size_t read_words(int fd, uint64_t *words, uint64_t index, size_t count)
+{
+	ssize_t got = pread(fd, words, count * sizeof(*words), index * sizeof(*words));
+
+	return got < 0 ? 0 : got / sizeof(*words);
+}
+
+/* Frame number of an address; 0 if nothing is mapped there. Frame 0 never backs user memory. */
+static uint64_t frame_of(const struct eyes *eyes, const char *address)
+{
+	uint64_t entry = 0;
+
+	read_words(eyes->pagemap, &entry, (uintptr_t)address / PAGE_BYTES, 1);
+	return entry & PAGEMAP_PRESENT ? entry & PAGEMAP_PFN : 0;
+}
+
+/* Base pages of the folio whose head is flags[0]; 0 if flags[0] is in the middle of one. */
+static size_t folio_pages(const uint64_t *flags, size_t count)
+{
+	size_t pages = 1;
+
+	if (!count || flags[0] & FLAG(COMPOUND_TAIL))
+		return 0;
+	while (pages < count && flags[pages] & FLAG(COMPOUND_TAIL))
+		pages++;
+	return pages;
+}
+
+static void count_folio(const struct eyes *eyes, const char *address, size_t folio_bytes,
+			struct folio_census *census)
+{
+	/* One more than the folio, to see whether it goes on behind its end. */
+	uint64_t flags[LARGEST_FOLIO_PAGES + 1];
+	uint64_t frame = frame_of(eyes, address);
+	size_t count, pages;
+
+	census->asked++;
+	if (!frame) {
+		census->absent++;
+		return;
+	}
+	count = read_words(eyes->kpageflags, flags, frame, folio_bytes / PAGE_BYTES + 1);
+	pages = folio_pages(flags, count);
+	if (count && flags[0] & FLAG(SWAPCACHE))
+		census->swapcache++;
+	/* The last page must be mapped from the same folio, or the head alone is ours. */
+	if (pages * PAGE_BYTES == folio_bytes &&
+	    frame_of(eyes, address + folio_bytes - PAGE_BYTES) == frame + pages - 1)
+		census->exact++;
+	else if (!census->seen_bytes)
+		census->seen_bytes = pages * PAGE_BYTES;
+}
+
+struct folio_census folio_census(const char *base, size_t bytes, size_t folio_bytes)
+{
+	struct folio_census census = { 0 };
+	struct eyes eyes = {
+		.pagemap = open_or_quit("/proc/self/pagemap"),
+		.kpageflags = open_or_quit("/proc/kpageflags"),
+	};
+
+	for (size_t at = 0; at < bytes; at += folio_bytes)
+		count_folio(&eyes, base + at, folio_bytes, &census);
+	close(eyes.pagemap);
+	close(eyes.kpageflags);
+	return census;
+}

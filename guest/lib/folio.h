@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What folios memory really consists of, by /proc/self/pagemap and /proc/kpageflags (root only). */
+#ifndef GUEST_FOLIO_H
+#define GUEST_FOLIO_H
+
+#include <stddef.h>
+
+struct folio_census {
+	size_t asked;		/* folios there should be */
+	size_t exact;		/* folios of exactly the size asked for */
+	size_t absent;		/* of those that are not: first page not mapped */
+	size_t swapcache;	/* folios in the swap cache */
+	size_t seen_bytes;	/* size of the first folio that is not exact; 0: unknown */
+};
+
+struct folio_census folio_census(const char *base, size_t bytes, size_t folio_bytes);
+
+#endif
