@@ -15,6 +15,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -59,13 +60,13 @@ def render(output: Output, form: str) -> str:
 
 def as_table(grid: Grid) -> str:
     """For the terminal, with its styles where stdout is one."""
-    table = Table(title=grid.title, caption="\n".join(grid.notes) or None, title_justify="left", caption_justify="left",
-                  show_lines=any(len(cell) > 1 for row in grid.rows for cell in row))
+    lines = any(len(cell) > 1 for row in grid.rows for cell in row)
+    table = Table(title=Text(grid.title), title_justify="left", show_lines=lines)
     for index, column in enumerate(grid.columns):
         table.add_column(column, justify="right" if index else "left", no_wrap=True)
     for row in grid.rows:
-        table.add_row(*("\n".join(cell) for cell in row))
-    return _drawn(table)
+        table.add_row(*(Text("\n".join(cell)) for cell in row))
+    return "\n".join([_drawn(table), *grid.notes])
 
 
 def _drawn(table: Table) -> str:

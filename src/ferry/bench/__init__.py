@@ -31,10 +31,11 @@ def run(args: argparse.Namespace) -> int:
 
     run_dir = runs.create(args.bench, args.board, args.out)
     document = args.measure(args, run_dir)
+    if not document["rows"]:
+        raise AllSkipped("; ".join(skip["reason"] for skip in document["skipped"]),
+                         hint="ferry bench move_pages --folio 4k")
     runs.finish(run_dir, [document])
     if args.report:
         report.write(run_dir)
     print(formats.render(table.output([document]), args.format))
-    if not document["rows"]:
-        raise AllSkipped(document["skipped"][0]["reason"], hint="ferry bench move_pages --folio 4k")
     return int(failure_count(document) > 0)

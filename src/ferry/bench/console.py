@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A run's console.log: the consoles of its boots one after the other, those of boots that failed too."""
+"""What a run's boots say: kept in the run's console.log, those of boots that failed too, and counted for the bar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from ferry import progress
 from ferry.boot import BootResult
 from ferry.errors import FerryError
 
@@ -30,3 +32,17 @@ def append(run_dir: Path, name: str, console: Path) -> None:
     text = console.read_text(errors="replace") if console.exists() else ""
     with (run_dir / CONSOLE).open("a") as out:
         out.write(f"==== boot {name} ====\n{text}\n")
+
+
+@contextmanager
+def counting(title: str, total: int | None) -> Iterator[Callable[[], None]]:
+    """A stage that moves on by one whenever the function it gives is called."""
+    done = 0
+
+    def advance() -> None:
+        nonlocal done
+        done += 1
+        stage.update(done, total, f"sample {done}")
+
+    with progress.stage(title) as stage:
+        yield advance

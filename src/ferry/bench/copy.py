@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import boards, boot, build, progress, stats
+from ferry import boards, boot, build, stats
 from ferry.bench import meta
-from ferry.bench.console import CONSOLE, booted
+from ferry.bench.console import CONSOLE, booted, counting
 from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
 from ferry.boards import Board
 from ferry.build import Kernel
@@ -27,6 +27,8 @@ NAME = "copy"
 SUITE = "ferry_copy_bench"
 BASELINE = "memcpy"
 THREADS = "threads"
+#: Far more than the suite takes.
+SUITE_S = 240
 
 SAMPLE = re.compile(r"# ferry_copy_sample: (\{.*\})")
 
@@ -60,7 +62,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build what is needed and measure it."""
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
-    with progress.bar(f"copies on {board.name}", None) as advance:
+    with counting(f"copies on {board.name}", None) as advance:
         return measure(board, kernel, run_dir, advance)
 
 
@@ -76,7 +78,7 @@ def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], N
             advance()
 
     booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, "true", timeout_s=board.timeout_s, share=share, on_line=hear))
+        board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear))
     samples = parse(lines)
     if not samples:
         raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",

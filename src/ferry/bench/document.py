@@ -87,7 +87,7 @@ def label(row: Row) -> str:
         return "stock"
     name = row.get("method") or row["migrator"]
     threads = [str(row["threads"])] * counts_threads(name)
-    store = [row["store"]] * ("store" in row and "method" not in row)
+    store = [row["store"]] if "store" in row else []
     return " ".join([name, *threads, *store])
 
 

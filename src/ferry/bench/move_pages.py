@@ -14,9 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from ferry import boards, boot, build, guest, progress
+from ferry import boards, boot, build, guest
 from ferry.bench import meta, movebench, plan, summary
-from ferry.bench.console import CONSOLE, booted
+from ferry.bench.console import CONSOLE, booted, counting
 from ferry.bench.document import SCHEMA, Document
 from ferry.bench.plan import STOCK, Plan
 from ferry.bench.summary import BootResult
@@ -32,6 +32,9 @@ MIB = 1 << 20
 TOTALS = {4 << 10: 16 * MIB, 64 << 10: 32 * MIB, 2 << 20: 64 * MIB}
 COUNTED_TOTALS = {4 << 10: 8 * MIB, 2 << 20: 16 * MIB}
 
+#: Moving 256 MiB of 4 KiB pages there and back under -icount took 17 s a round; hogs make it slower still.
+SLOWEST_ROUND_S = 60
+
 KernelName = Literal["ferry", "stock"]
 
 
@@ -46,7 +49,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
     add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
-    add("--bytes", type=int, metavar="N", help="bytes of one move, at every folio size")
+    add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, default=plan.MIN_SAMPLES, metavar="N", help="of each row, at least 10")
     add("--single", action="store_true", help="one folio per move_pages(2) call")
     add("--hogs", type=int, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
@@ -56,9 +59,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     """The sweep that the options ask for on this board."""
-    counted = board.icount
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
-    known = COUNTED_TOTALS if counted else TOTALS
+    known = COUNTED_TOTALS if counts(board) else TOTALS
     sizes = args.folio or list(known)
     return plan.checked(Plan(
         configs=plan.configs(args.migrator, threads, args.stores),
@@ -74,14 +76,24 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     sweep = plan_for(args, board)
     order: list[KernelName] = ["stock", "ferry"] if sweep.vs_stock else ["ferry"]
     kernels = {name: build.build(board, name) for name in order}
-    with progress.bar(f"sweep on {board.name}", rounds(sweep)) as advance:
+    with counting(f"sweep on {board.name}", rounds(sweep)) as advance:
         return measure(sweep, board, kernels, run_dir, advance)
+
+
+def counts(board: Board) -> bool:
+    """Whether the guest's clock counts instructions."""
+    return board.kind == "instructions"
 
 
 def rounds(sweep: Plan) -> int:
     """How many rounds of one configuration the whole sweep takes, warm-ups included: the length of its bar."""
     each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.totals)
     return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
+
+
+def timeout_s(sweep: Plan, board: Board) -> float:
+    """For one boot: far more than the slowest round takes, so that only a guest that hangs runs into it."""
+    return board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots
 
 
 def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], run_dir: Path,
@@ -98,7 +110,7 @@ def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], run_di
         schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline, rows=[],
         meta=meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep)),
     )
-    summary.fill(document, sweep, boots, "instructions_per_page" if board.icount else "gbps")
+    summary.fill(document, sweep, boots, "instructions_per_page" if counts(board) else "gbps")
     return document
 
 
@@ -112,7 +124,7 @@ def sweep_once(sweep: Plan, board: Board, name: KernelName, kernel: Kernel, shar
     script.write_text(movebench.script(guest.programs()["movebench"], sweep, configs, modules))
     run_dir = share.parent.parent
     result = booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, f"bash {shlex.quote(str(script))}", timeout_s=board.timeout_s, share=share,
+        board, kernel, f"bash {shlex.quote(str(script))}", timeout_s=timeout_s(sweep, board), share=share,
         on_line=lambda line: advance() if movebench.is_sample(line) else None))
     if result.status:
         raise InfraError(f"the sweep ended with {result.status} in the guest",

@@ -62,6 +62,7 @@ def script(program: Path, plan: Plan, configs: tuple[Config, ...], modules: list
     for folio_bytes, total in plan.totals.items():
         out = f'"$FERRY_SHARE"/{size_argument(folio_bytes)}'
         command = shlex.join([str(program), *arguments(plan, configs, folio_bytes, total)])
+        command += ' --file "$FERRY_SHARE"/pages' if plan.kind == "file" else ""
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
                   f"grep -r . {CONTROL}/stats >{out}.stats 2>/dev/null"]
     return "\n".join([*lines, "exit 0", ""])
@@ -125,13 +126,20 @@ def counters(text: str) -> dict[str, int]:
 
 
 def sort_out(result: Outcome, config: Config, plan: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
-    """One configuration's good samples, and a failure for each one that is wrong or did not come."""
+    """One configuration's good samples, and a failure for each one that is wrong or did not come.
+
+    movebench checks every byte and every folio's size before it exits with 0; samples of one that did not are as
+    untrue as its bytes may be.
+    """
     got = [sample for sample in result.samples if sample.config == config.label]
-    good = [sample for sample in got if not sample.failed and sample.moved]
-    failures = [Failure(boot=boot, round=sample.round, reason=_fault(sample)) for sample in got if sample not in good]
+    faults = {sample: _fault(sample) or ("" if result.status == 0 else result.reason) for sample in got}
+    failures = [Failure(boot=boot, round=sample.round, reason=fault) for sample, fault in faults.items() if fault]
     absent = range(len(got), plan.samples_per_boot)
-    return good, failures + [Failure(boot=boot, round=turn, reason=result.reason) for turn in absent]
+    failures += [Failure(boot=boot, round=turn, reason=result.reason) for turn in absent]
+    return [sample for sample, fault in faults.items() if not fault], failures
 
 
 def _fault(sample: Sample) -> str:
-    return f"{sample.failed} of {sample.failed + sample.moved} page moves failed"
+    if sample.failed or not sample.moved:
+        return f"{sample.failed} of {sample.failed + sample.moved} page moves failed"
+    return ""

@@ -102,6 +102,15 @@ def folio_size(text: str) -> int:
         raise argparse.ArgumentTypeError(f"no folio size '{text}', there are {', '.join(FOLIO_SIZES)}") from None
 
 
+def byte_count(text: str) -> int:
+    """`32m` as bytes: a multiple of 2 MiB, so that it is whole folios of every size."""
+    unit = {"m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 0)
+    count = int(text[:-1]) * unit if text[:-1].isdecimal() else 0
+    if not count or count % (2 << 20):
+        raise argparse.ArgumentTypeError(f"'{text}' is no multiple of 2m")
+    return count
+
+
 def size_argument(count: int) -> str:
     """Bytes as movebench takes a folio size: 4k, 2m."""
     return f"{count >> 20}m" if count >= 1 << 20 else f"{count >> 10}k"

@@ -48,12 +48,17 @@ def cell(row: Row | None) -> list[str]:
         return ["-"]
     lines = []
     if row["median"] is not None:
-        lines.append(f"{figure(row['median'])} ±{figure(row['mad'] or 0.0)}")
+        lines.append(f"{figure(row['median'])} ±{spread(row['mad'] or 0.0)}")
     if row["ratio_to_baseline"] is not None:
         lines.append(ratio_text(row["ratio_to_baseline"]))
     if row["failures"]:
         lines.append(f"{len(row['failures'])} failed")
     return lines or ["no sample"]
+
+
+def spread(value: float) -> str:
+    """Two significant digits are what a spread is worth."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
 
 
 def ratio_text(ratio: Ratio) -> str:

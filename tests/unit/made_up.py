@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Made-up movebench output and documents for the tests. None of these figures was ever measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ferry.bench.document import SCHEMA, Document
+from ferry.bench.movebench import Outcome, counters, samples
+from ferry.bench.plan import Plan, configs, size_argument
+from ferry.bench.summary import BootResult, fill
+
+PAGE = 4096
+TOTAL = 1 << 20
+
+#: How the made-up samples of a row wobble: enough for an interval to have a width.
+WOBBLE = (1.00, 1.01, 0.99, 1.02, 0.98, 1.00, 1.01, 0.99, 1.00, 1.03)
+
+
+def lines(costs: Mapping[str, float], folio_bytes: int = PAGE, count: int = 10, **spoil: Any) -> str:
+    """movebench's lines: `costs` is nanoseconds a page by configuration; `spoil` overrides keys of the last sample."""
+    pages = TOTAL // PAGE
+    events: list[dict[str, Any]] = [{"event": "start", "folio_bytes": folio_bytes, "bytes": TOTAL}]
+    for turn in range(-1, count):
+        for number, (config, cost) in enumerate(costs.items()):
+            ns = round(cost * pages * WOBBLE[(turn + number) % len(WOBBLE)])
+            events.append({"event": "sample", "config": config, "round": turn + 1, "warmup": turn < 0, "ns_there": ns,
+                           "ns_back": ns, "pages_moved": 2 * pages, "pages_failed": 0, "bytes": 2 * TOTAL})
+    events[-1] |= spoil
+    return "".join(json.dumps(event) + "\n" for event in [*events, {"event": "end"}])
+
+
+def stats_text(**counted: int) -> str:
+    """What `grep -r . stats` prints: mtcopy_folios=3 is mtcopy/folios."""
+    base = "/sys/kernel/mm/migration/stats/"
+    return "".join(f"{base}{name.replace('_', '/', 1)}:{count}\n" for name, count in counted.items())
+
+
+def outcome(text: str, status: int | None = 0, stderr: str = "", **counted: int) -> Outcome:
+    """As movebench.outcome reads it from a guest's share."""
+    return Outcome(status, list(samples(text)), stderr, counters(stats_text(**counted)))
+
+
+def leave(share: Path, folio_bytes: int, text: str, status: int = 0, stderr: str = "", **counted: int) -> None:
+    """What a guest leaves in its share for one folio size."""
+    parts = {"jsonl": text, "stderr": stderr, "status": f"{status}\n", "stats": stats_text(**counted)}
+    for suffix, content in parts.items():
+        (share / f"{size_argument(folio_bytes)}.{suffix}").write_text(content)
+
+
+def plan(sizes: Sequence[int] = (PAGE,), **more: Any) -> Plan:
+    """A sweep of off, kernel and mtcopy with 1 and 2 threads."""
+    values: dict[str, Any] = {"samples": 10, "warmup": 1, "boots": 1} | more
+    return Plan(configs=configs(["kernel", "mtcopy"], [1, 2], None), totals=dict.fromkeys(sizes, TOTAL), **values)
+
+
+def document(costs: Mapping[str, float] | None = None, *, kind: str = "emulated", unit: str = "gbps") -> Document:
+    """The document of a sweep at two folio sizes in one boot, by nanoseconds a page."""
+    chosen = costs or {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
+    sweep = plan((PAGE, 2 << 20))
+    boot = BootResult(0, "ferry", {size: outcome(lines(chosen, size), kernel_folios=9, mtcopy_folios=9 + size)
+                                   for size in sweep.totals})
+    made = Document(schema=SCHEMA, bench="move_pages", board="x86-numa", kind=kind, baseline="off", rows=[],
+                    meta={"host": {"cpu": "made up"}, "command": "ferry <made up>"})
+    fill(made, sweep, [boot], unit)
+    return made

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry compare`: what counts as a regression."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+from pathlib import Path
+
+import made_up
+import pytest
+
+from ferry import compare
+from ferry.bench.document import Document
+from ferry.errors import UsageError
+
+COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
+
+
+def compared(before: Document, after: Document, folder: Path, threshold: float = 0.03) -> int:
+    """The exit status of `ferry compare` on two results."""
+    paths = []
+    for name, document in (("a", before), ("b", after)):
+        paths.append(folder / f"{name}.json")
+        paths[-1].write_text(json.dumps([document]))
+    before_path, after_path = map(str, paths)
+    return compare.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
+
+
+def verdicts(output: str) -> dict[str, str]:
+    rows = json.loads(output)["comparisons"][0]["rows"]
+    return {row["config"]: row["verdict"] for row in rows if row["folio_bytes"] == made_up.PAGE}
+
+
+def test_a_run_is_no_worse_than_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = made_up.document()
+    assert compared(document, document, tmp_path) == 0
+    assert set(verdicts(capsys.readouterr().out).values()) == {"same"}
+
+
+@pytest.mark.parametrize("kind", ["emulated", "native"])
+def test_a_regression_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    worse = made_up.document({**COSTS, "mtcopy2": 90.0}, kind=kind)
+    assert compared(made_up.document(COSTS, kind=kind), worse, tmp_path) == 1
+    found = verdicts(capsys.readouterr().out)
+    assert found["mtcopy 2"] == "regression" and found["kernel"] == "same"
+
+
+def test_more_instructions_are_a_regression_and_fewer_are_not(tmp_path: Path) -> None:
+    made = {cost: made_up.document({**COSTS, "kernel": cost}, kind="instructions", unit="instructions_per_page")
+            for cost in (95.0, 120.0)}
+    assert compared(made[95.0], made[120.0], tmp_path) == 1
+    assert compared(made[120.0], made[95.0], tmp_path) == 0
+
+
+def test_a_significant_loss_within_the_threshold_is_worse_but_passes(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    worse = made_up.document({**COSTS, "mtcopy2": 90.0})
+    assert compared(made_up.document(COSTS), worse, tmp_path, threshold=0.5) == 0
+    assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "worse"
+
+
+def test_a_slower_host_is_no_regression_of_emulated_ratios(tmp_path: Path) -> None:
+    slow = {name: 3 * cost for name, cost in COSTS.items()}
+    assert compared(made_up.document(COSTS), made_up.document(slow), tmp_path) == 0
+    assert compared(made_up.document(COSTS, kind="native"), made_up.document(slow, kind="native"), tmp_path) == 1
+
+
+def test_a_row_that_vanished_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    after = copy.deepcopy(made_up.document())
+    after["rows"] = [row for row in after["rows"] if row["migrator"] != "kernel"]
+    assert compared(made_up.document(), after, tmp_path) == 1
+    assert verdicts(capsys.readouterr().out)["kernel"] == "missing"
+    assert compared(after, made_up.document(), tmp_path) == 0
+
+
+def test_a_row_without_a_good_sample_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    after = copy.deepcopy(made_up.document())
+    after["rows"][-2]["samples"], after["rows"][-2]["sample_ids"] = [], []
+    assert compared(made_up.document(), after, tmp_path) == 1
+    assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "failed"
+
+
+def test_noise_is_the_same_and_too_few_samples_are_unknown() -> None:
+    assert compare.verdict({"median": 0.8, "ci95": [0.6, 1.1]}, 0.03) == "same"
+    assert compare.verdict({"median": 0.8, "ci95": None}, 0.03) == "unknown"
+    assert compare.verdict({"median": 1.2, "ci95": [1.1, 1.3]}, 0.03) == "better"
+
+
+def test_runs_of_different_benches_are_refused(tmp_path: Path) -> None:
+    other = copy.deepcopy(made_up.document())
+    other["board"] = "uml"
+    with pytest.raises(UsageError, match="in common"):
+        compared(made_up.document(), other, tmp_path)
+
+
+def test_native_figures_of_different_cpus_are_marked() -> None:
+    before, after = (made_up.document(kind="native") for _ in range(2))
+    after["meta"]["host"] = {"cpu": "another"}
+    assert compare.compare(before, after, 0.03)["warnings"] == ["measured on different CPUs: made up; another"]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The native copy bench: made-up consoles of the KUnit suite."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ferry.bench import copy
+from ferry.bench.document import SCHEMA, Document, Row, label
+
+
+def console(ns: dict[tuple[str, int], int], rounds: int = 10) -> list[str]:
+    """Sample lines as UML prints them, among others; the figures are made up."""
+    lines = ["KTAP version 1", "    # Subtest: ferry_copy_bench"]
+    for turn in range(rounds):
+        for (method, threads), base in ns.items():
+            sample = {"method": method, "threads": threads, "folio_bytes": 2 << 20, "total_bytes": 64 << 20,
+                      "round": turn, "ns": base + turn}
+            lines.append(f"[    1.{turn:06}]     # ferry_copy_sample: {json.dumps(sample)}")
+    return [*lines, "ok 1 ferry_copy_bench"]
+
+
+def filled(lines: list[str]) -> dict[str, Row]:
+    document = Document(schema=SCHEMA, bench="copy", board="uml", kind="native", baseline="memcpy", rows=[], meta={})
+    copy.fill(document, copy.parse(lines))
+    return {label(row): row for row in document["rows"]}
+
+
+NS = {("memcpy", 1): 10_000_000, ("threads", 2): 5_000_000, ("mtcopy", 1): 10_000_000, ("mtcopy", 2): 8_000_000,
+      ("mtcopy_streaming", 2): 4_000_000}
+
+
+def test_each_method_stands_beside_both_limits() -> None:
+    rows = filled(console(NS))
+    assert list(rows) == ["memcpy", "threads 2", "mtcopy 1", "mtcopy 2", "mtcopy_streaming 2"]
+    assert rows["memcpy"]["median"] == pytest.approx((64 << 20) / 10_000_000, rel=1e-3)
+    assert rows["memcpy"]["ratio_to_baseline"] is None
+    two = rows["mtcopy 2"]
+    assert two["ratio_to_baseline"] is not None and two["ratio_to_threads"] is not None
+    assert two["ratio_to_baseline"]["median"] == pytest.approx(1.25, rel=1e-3)
+    assert two["ratio_to_threads"]["median"] == pytest.approx(0.625, rel=1e-3)
+    assert two["migrator"] == "mtcopy" and rows["threads 2"]["migrator"] == "off"
+
+
+def test_without_plain_threads_of_the_same_number_there_is_no_such_ratio() -> None:
+    assert filled(console(NS))["mtcopy 1"]["ratio_to_threads"] is None
+
+
+def test_a_round_that_one_method_lacks_is_a_failure() -> None:
+    lost = ('"mtcopy"', '"threads": 2', '"round": 4')
+    row = filled([line for line in console(NS) if not all(part in line for part in lost)])["mtcopy 2"]
+    assert len(row["samples"]) == 9
+    assert row["failures"] == [{"boot": 0, "round": 4, "reason": "no sample"}]
+
+
+def test_other_lines_are_no_samples() -> None:
+    assert copy.parse(["", "# ferry_copy_samples: none", "ok 1 ferry_copy_sample"]) == []

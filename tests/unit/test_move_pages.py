@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The bench from options to exit status, with a guest that is made up."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+
+import ferry.bench
+from ferry import boot, build, guest, runs
+from ferry.bench import meta, move_pages
+from ferry.boards import Board, load
+from ferry.errors import AllSkipped, InfraError, Splat
+
+COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
+
+
+class Guest:
+    """Stands in for the boots: leaves what a guest would leave, and remembers what it was asked to run."""
+
+    def __init__(self) -> None:
+        self.scripts: list[tuple[str, str]] = []
+        self.status = 0
+        self.crash: Exception | None = None
+        self.skipped: set[int] = set()
+        self.spoil: dict[str, Any] = {}
+
+    def boot(self, board: Board, kernel: build.Kernel, command: str, *, timeout_s: float, share: Path,
+             on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
+        script = (share / "sweep.sh").read_text()
+        self.scripts.append((kernel.key, script))
+        console = share / "made-up-console"
+        console.write_text("made-up console\n")
+        if self.crash:
+            raise self.crash
+        for size, name in ((4096, "4k"), (65536, "64k"), (2 << 20, "2m")):
+            if f"--folio {name} " in script:
+                self._leave(share, size, [label for label in COSTS if f"{label}:" in script])
+        return boot.BootResult(status=self.status, console=console, share=share, splat=None, seconds=1.0)
+
+    def _leave(self, share: Path, size: int, labels: list[str]) -> None:
+        if size in self.skipped:
+            made_up.leave(share, size, "", status=4, stderr="movebench: no such folios\n")
+        else:
+            text = made_up.lines({label: COSTS[label] for label in labels}, size, **self.spoil)
+            made_up.leave(share, size, text, kernel_folios=size, mtcopy_folios=size)
+
+
+@pytest.fixture
+def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
+    stand_in = Guest()
+
+    def built(board: Board, name: str) -> build.Kernel:
+        modules = {"ferry_mtcopy": tmp_path / "ferry_mtcopy.ko"}
+        return build.Kernel(image=tmp_path, modules=modules, config=tmp_path, key=name, log=tmp_path)
+
+    monkeypatch.setattr(boot, "boot", stand_in.boot)
+    monkeypatch.setattr(build, "build", built)
+    monkeypatch.setattr(guest, "programs", lambda: {"movebench": tmp_path / "movebench"})
+    monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
+    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up"}, **more})
+    return stand_in
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    ferry.bench.add_parser(parser.add_subparsers())
+    return parser.parse_args(["bench", "move_pages", *words])
+
+
+def bench(*words: str) -> int:
+    args = parsed(*words)
+    return ferry.bench.run(args)
+
+
+def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--report", "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1 and document["kind"] == "emulated" and document["baseline"] == "off"
+    assert len(document["rows"]) == 5 * 3
+    assert {(row["migrator"], row["threads"]) for row in document["rows"]} == {
+        ("off", 1), ("kernel", 1), ("mtcopy", 1), ("mtcopy", 2), ("mtcopy", 4)}
+    latest = tmp_path / "runs/latest"
+    assert json.loads((latest / "result.json").read_text()) == [document]
+    assert "made-up console" in (latest / "console.log").read_text()
+    assert (latest / "report.html").stat().st_size > 10_000
+    assert json.loads((latest / "meta.json").read_text()) == document["meta"]
+
+
+def test_boots_of_both_kernels_alternate(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--vs", "stock", "--folio", "4k", "--format", "json") == 0
+    assert [key for key, _ in made_up_guest.scripts] == ["stock", "ferry", "stock", "ferry"]
+    assert "insmod" not in made_up_guest.scripts[0][1] and "insmod" in made_up_guest.scripts[1][1]
+    assert "--samples 5 " in made_up_guest.scripts[0][1]
+    document = json.loads(capsys.readouterr().out)
+    assert document["baseline"] == "stock"
+    assert all(len(row["samples"]) >= 10 for row in document["rows"])
+
+
+def test_instructions_are_counted_on_one_cpu(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--board", "x86-icount", "--quick", "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {row["unit"] for row in document["rows"]} == {"instructions_per_page"}
+    assert document["kind"] == "instructions"
+    assert {row["threads"] for row in document["rows"]} == {1}
+
+
+def test_a_failed_sample_makes_the_bench_fail(made_up_guest: Guest, tmp_path: Path) -> None:
+    made_up_guest.spoil = {"pages_failed": 1}
+    assert bench("--folio", "4k") == 1
+    assert len(runs.load("latest")[0]["rows"][-1]["failures"]) == 1
+
+
+def test_nothing_to_measure_is_no_run(made_up_guest: Guest, tmp_path: Path) -> None:
+    made_up_guest.skipped = {65536}
+    with pytest.raises(AllSkipped, match="no such folios"):
+        bench("--folio", "64k")
+    assert not (tmp_path / "runs/latest").exists()
+    assert bench("--folio", "64k,4k") == 0
+
+
+def test_a_guest_that_cannot_start_the_sweep_is_an_error(made_up_guest: Guest) -> None:
+    made_up_guest.status = 3
+    with pytest.raises(InfraError, match="ended with 3"):
+        bench("--folio", "4k")
+
+
+def test_a_splat_leaves_its_console_and_no_result(made_up_guest: Guest, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("kernel BUG at made-up\n")
+    made_up_guest.crash = Splat("BUG", log=log)
+    with pytest.raises(Splat) as caught:
+        bench("--folio", "4k")
+    assert caught.value.log is not None and "kernel BUG" in caught.value.log.read_text()
+    assert caught.value.log.name == "console.log" and not list(tmp_path.glob("runs/*/result.json"))
+
+
+@pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--migrator", "dma"), ("--folio", "5k"),
+                                   ("--board", "uml"), ("--vs", "mainline")])
+def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed(*words)
+    assert caught.value.code == 2
+
+
+def test_the_bar_is_as_long_as_the_sweep() -> None:
+    args = parsed("--vs", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
+    sweep = move_pages.plan_for(args, load("x86-numa"))
+    assert move_pages.rounds(sweep) == 2 * (5 + 1) * (4 + 1)

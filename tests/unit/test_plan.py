@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a sweep's options come to."""
+
+from __future__ import annotations
+
+import argparse
+
+import made_up
+import pytest
+
+from ferry.bench import plan
+from ferry.errors import UsageError
+
+
+@pytest.mark.parametrize(("text", "count"), [("4k", 4096), ("64K", 65536), ("2m", 2 << 20)])
+def test_folio_sizes_survive_the_way_to_movebench(text: str, count: int) -> None:
+    assert plan.folio_size(text) == count
+    assert plan.size_argument(count) == text.lower()
+
+
+@pytest.mark.parametrize("text", ["0", "65", "-1", "x", "1.5", ""])
+def test_thread_counts_that_the_kernel_would_refuse(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="from 1 to 64"):
+        plan.thread_count(text)
+
+
+def test_a_list_of_thread_counts() -> None:
+    assert plan.listed(plan.thread_count)("1, 64,") == [1, 64]
+
+
+@pytest.mark.parametrize("text", ["1m", "3m", "64", "k", "m", "0m", "-2m"])
+def test_totals_that_are_not_whole_folios(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        plan.byte_count(text)
+
+
+def test_an_unknown_migrator_names_those_there_are() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="'dma' is none of off, kernel, mtcopy"):
+        plan.one_of(plan.MIGRATORS)("dma")
+
+
+def test_boots_share_the_samples_and_give_no_fewer() -> None:
+    assert made_up.plan(samples=10, boots=3).samples_per_boot == 4
+    assert made_up.plan(samples=12, boots=3).samples_per_boot == 4
+
+
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(UsageError, match="9 samples are too few"):
+        plan.checked(made_up.plan(samples=9))
+
+
+def test_off_is_always_measured() -> None:
+    assert [one.label for one in plan.configs(["mtcopy"], [2], None)] == ["off", "mtcopy2"]

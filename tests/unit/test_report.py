@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The report: one file, nothing hidden, and the kind of figure on every plot."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import made_up
+import pytest
+
+from ferry.report import html, plots
+
+
+class Links(HTMLParser):
+    """Whatever a page would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("src", "href") or tag in ("script", "link")]
+
+
+def test_the_page_fetches_nothing() -> None:
+    links = Links()
+    links.feed(html([made_up.document()], "made-up"))
+    assert [link for link in links.found if not link.startswith("#")] == []
+
+
+def test_every_plot_of_emulated_figures_says_so_on_the_plot() -> None:
+    drawn = plots.all_of(made_up.document())
+    assert len(drawn) == 2
+    assert all("emulated: ratios only" in plot.svg for plot in drawn)
+
+
+@pytest.mark.parametrize("kind", ["native", "instructions"])
+def test_absolute_figures_are_plotted_only_where_they_mean_something(kind: str) -> None:
+    drawn = plots.all_of(made_up.document(kind=kind))
+    assert len(drawn) == 3
+    assert not any("emulated" in plot.svg for plot in drawn)
+
+
+def test_the_same_document_gives_the_same_plots() -> None:
+    assert plots.all_of(made_up.document()) == plots.all_of(made_up.document())
+
+
+def test_failed_samples_are_in_the_page_and_escaped() -> None:
+    document = made_up.document()
+    document["rows"][0]["failures"] = [{"boot": 0, "round": 4, "reason": "<b>3 of 512</b> page moves failed"}]
+    page = html([document], "made-up")
+    assert "failed [0.4]: &lt;b&gt;3 of 512" in page and "<b>3 of 512" not in page
+
+
+def test_every_sample_is_in_the_page() -> None:
+    document = made_up.document()
+    page = html([document], "made-up")
+    count = sum(len(row["samples"]) for row in document["rows"])
+    assert count == 80 and len(re.findall(r"[\d.]+ \[0\.\d+\]", page)) == count
+
+
+def test_a_document_without_samples_still_makes_a_page() -> None:
+    document = made_up.document()
+    for row in document["rows"]:
+        row |= {"samples": [], "sample_ids": [], "median": None, "mad": None, "ratio_to_baseline": None}
+    assert plots.all_of(document) == []
+    assert "no sample" in html([document], "made-up")
