@@ -14,6 +14,9 @@ SCHEMA = 1
 #: Units in which a smaller figure is the better one.
 COSTS = frozenset({"instructions_per_page", "ns"})
 
+#: Units in words; gbps is 10^9 bytes a second.
+UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns"}
+
 #: What each kind of figure may be used for; shown with every table and on every plot.
 KIND_NOTES = {
     "emulated": "emulated: ratios only",

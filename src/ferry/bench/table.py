@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.bench.document import KIND_NOTES, Document, Ratio, Row, failure_count, is_baseline, label
+from ferry.bench.document import KIND_NOTES, UNIT_NAMES, Document, Ratio, Row, failure_count, is_baseline, label
 from ferry.formats import Grid, Output, Record, figure, size_name
 
 #: The keys of a row that are one line of CSV as they are.
@@ -38,7 +38,7 @@ def row_name(document: Document, row: Row) -> str:
 
 def title(document: Document) -> str:
     """What was measured, where, and what kind of figure it is."""
-    units = "/".join(sorted({row["unit"] for row in document["rows"]}))
+    units = "/".join(sorted({UNIT_NAMES[row["unit"]] for row in document["rows"]}))
     return f"{document['bench']} on {document['board']}, {units} ({KIND_NOTES[document['kind']]})"
 
 

@@ -12,7 +12,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ferry.bench.document import COSTS, KIND_NOTES, Document, Row, is_baseline, label
+from ferry.bench.document import COSTS, KIND_NOTES, UNIT_NAMES, Document, Row, is_baseline, label
 from ferry.formats import size_name
 
 #: Okabe and Ito's colours, which stay apart for colour-blind eyes; markers tell them apart in print.
@@ -45,9 +45,8 @@ def all_of(document: Document) -> list[Plot]:
 
 
 def unit(document: Document) -> str:
-    """The document's unit, as a label."""
-    name = document["rows"][0]["unit"]
-    return {"gbps": "GB/s", "instructions_per_page": "Instructions a page"}.get(name, name)
+    """The document's unit in words."""
+    return UNIT_NAMES[document["rows"][0]["unit"]]
 
 
 def better(document: Document) -> str:
@@ -107,8 +106,10 @@ def ratios(axes: Axes, document: Document) -> None:
     """Ratio to the baseline with its interval."""
     sizes = sizes_of(document)
     axes.axhline(1, color="#666666", linewidth=1, linestyle="--", label=f"{document['baseline']} (baseline)")
-    rows = {name: rows for name, rows in _rows_by_label(document).items() if not is_baseline(document, rows[0])}
+    rows = _rows_by_label(document)
     for index, (name, group) in enumerate(rows.items()):
+        if is_baseline(document, group[0]):
+            continue
         points = [(sizes.index(row["folio_bytes"]) + _offset(index, len(rows)), row["ratio_to_baseline"])
                   for row in group if row["ratio_to_baseline"]]
         middles = [ratio["median"] for _, ratio in points]
@@ -120,7 +121,6 @@ def ratios(axes: Axes, document: Document) -> None:
                       **_style(index))
     _size_axis(axes, sizes)
     axes.set_ylabel(f"ratio to {document['baseline']}")
-    axes.set_ylim(bottom=0)
 
 
 def figures(axes: Axes, document: Document) -> None:
