@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mtcopy copies every byte once, whatever the sizes, threads and stores, and lets go of the
+ * batch when it returns.
+ */
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/highmem.h>
+#include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "../mtcopy.h"
+
+/* Orders that make chunks of several folios, folios of several chunks, and both at once. */
+static const unsigned int mtcopy_orders[] = { 0, 0, 1, 4, 0, 9, 3, 0, 0, 5, 2, 9, 0 };
+
+static struct mtcopy_tuning mtcopy_saved;
+
+static void mtcopy_fill(struct folio *folio, u32 seed)
+{
+	u32 *words = folio_address(folio);
+	size_t i;
+
+	for (i = 0; i < folio_size(folio) / sizeof(*words); i++)
+		words[i] = seed + i;
+}
+
+static struct ferry_batch *mtcopy_batch(struct kunit *test)
+{
+	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	for (i = 0; i < ARRAY_SIZE(mtcopy_orders); i++) {
+		struct ferry_pair *pair = &batch->pairs[i];
+
+		pair->src = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
+		pair->dst = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
+		KUNIT_ASSERT_NOT_NULL(test, pair->src);
+		KUNIT_ASSERT_NOT_NULL(test, pair->dst);
+		pair->offset = batch->bytes;
+		pair->status = -EINPROGRESS;
+		batch->bytes += folio_size(pair->src);
+		batch->nr++;
+		mtcopy_fill(pair->src, get_random_u32());
+	}
+	return batch;
+}
+
+static void mtcopy_batch_free(struct ferry_batch *batch)
+{
+	while (batch->nr--) {
+		folio_put(batch->pairs[batch->nr].src);
+		folio_put(batch->pairs[batch->nr].dst);
+	}
+}
+
+static void mtcopy_batch_clear(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		memset(folio_address(batch->pairs[i].dst), 0xa5,
+		       folio_size(batch->pairs[i].dst));
+		batch->pairs[i].status = -EINPROGRESS;
+	}
+}
+
+static bool mtcopy_batch_complete(const struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		const struct ferry_pair *pair = &batch->pairs[i];
+
+		if (pair->status || memcmp(folio_address(pair->dst),
+					   folio_address(pair->src),
+					   folio_size(pair->src)))
+			return false;
+	}
+	return true;
+}
+
+static void mtcopy_all_settings(struct kunit *test)
+{
+	static const unsigned int threads[] = { 1, 2, 3, MTCOPY_MAX_THREADS };
+	struct ferry_batch *batch = mtcopy_batch(test);
+	unsigned int i, spread, stores;
+
+	for (i = 0; i < ARRAY_SIZE(threads); i++) {
+		for (spread = FERRY_SPREAD_LLC; spread <= FERRY_SPREAD_NONE; spread++) {
+			for (stores = MTCOPY_CACHED; stores <= MTCOPY_AUTO; stores++) {
+				mtcopy_tuning.threads = threads[i];
+				mtcopy_tuning.spread = spread;
+				mtcopy_tuning.stores = stores;
+				mtcopy_batch_clear(batch);
+				KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
+				KUNIT_EXPECT_TRUE_MSG(test, mtcopy_batch_complete(batch),
+						      "threads %u spread %u stores %u",
+						      threads[i], spread, stores);
+			}
+		}
+	}
+	mtcopy_batch_free(batch);
+}
+
+/* No helper may write to a destination once mtcopy_copy() has returned. */
+static void mtcopy_lets_go(struct kunit *test)
+{
+	struct ferry_batch *batch = mtcopy_batch(test);
+	struct folio *dst = batch->pairs[batch->nr - 2].dst;
+	unsigned int round;
+
+	mtcopy_tuning.threads = MTCOPY_MAX_THREADS;
+	for (round = 0; round < 200; round++) {
+		mtcopy_copy(batch);
+		memset(folio_address(dst), 0x5a, folio_size(dst));
+		usleep_range(50, 100);
+		KUNIT_ASSERT_NULL(test, memchr_inv(folio_address(dst), 0x5a,
+						   folio_size(dst)));
+	}
+	mtcopy_batch_free(batch);
+}
+
+struct mtcopy_racer {
+	struct ferry_batch *batch;
+	struct completion done;
+	unsigned int wrong;
+};
+
+static int mtcopy_race(void *data)
+{
+	struct mtcopy_racer *racer = data;
+	unsigned int round;
+
+	for (round = 0; round < 100; round++) {
+		mtcopy_batch_clear(racer->batch);
+		mtcopy_copy(racer->batch);
+		racer->wrong += !mtcopy_batch_complete(racer->batch);
+	}
+	complete(&racer->done);
+	return 0;
+}
+
+/* More batches at once than there are jobs, each with helpers of its own. */
+static void mtcopy_many_callers(struct kunit *test)
+{
+	struct mtcopy_racer racers[4];
+	unsigned int i;
+
+	mtcopy_tuning.threads = 3;
+	for (i = 0; i < ARRAY_SIZE(racers); i++) {
+		racers[i] = (struct mtcopy_racer) { .batch = mtcopy_batch(test) };
+		init_completion(&racers[i].done);
+	}
+	for (i = 0; i < ARRAY_SIZE(racers); i++)
+		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mtcopy_race, &racers[i],
+							    "mtcopy_race/%u", i)));
+	for (i = 0; i < ARRAY_SIZE(racers); i++) {
+		wait_for_completion(&racers[i].done);
+		KUNIT_EXPECT_EQ(test, racers[i].wrong, 0);
+		mtcopy_batch_free(racers[i].batch);
+	}
+}
+
+/* Each online CPU is named once, and never the caller's as a helper. */
+static void mtcopy_helpers_distinct(struct kunit *test)
+{
+	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int i, k, nr, spread;
+
+	KUNIT_ASSERT_NOT_NULL(test, cpus);
+	for (spread = FERRY_SPREAD_LLC; spread <= FERRY_SPREAD_NONE; spread++) {
+		nr = ferry_spread_cpus(0, spread, cpus, nr_cpu_ids);
+		KUNIT_EXPECT_EQ(test, nr, num_online_cpus());
+		for (i = 0; i < nr; i++)
+			for (k = i + 1; k < nr; k++)
+				KUNIT_EXPECT_NE(test, cpus[i], cpus[k]);
+	}
+	migrate_disable();
+	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids);
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_NE(test, cpus[i], raw_smp_processor_id());
+	migrate_enable();
+}
+
+static int mtcopy_suite_init(struct kunit *test)
+{
+	mtcopy_saved = mtcopy_tuning;
+	return 0;
+}
+
+static void mtcopy_suite_exit(struct kunit *test)
+{
+	mtcopy_tuning = mtcopy_saved;
+}
+
+static struct kunit_case mtcopy_cases[] = {
+	KUNIT_CASE(mtcopy_all_settings),
+	KUNIT_CASE(mtcopy_lets_go),
+	KUNIT_CASE(mtcopy_many_callers),
+	KUNIT_CASE(mtcopy_helpers_distinct),
+	{}
+};
+
+static struct kunit_suite mtcopy_suite = {
+	.name = "ferry_mtcopy",
+	.init = mtcopy_suite_init,
+	.exit = mtcopy_suite_exit,
+	.test_cases = mtcopy_cases,
+};
+kunit_test_suite(mtcopy_suite);

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: /sys/kernel/mm/migration
+ *
+ * The directory, the selector, and the place of each migrator's counters and knobs. The
+ * limits are policy.c's, the counters stats.c's. Documentation/ABI/testing/
+ * sysfs-kernel-mm-migration describes every file.
+ *
+ * Lock order: ferry_mutex (core.c) -> sysfs active references. Removing a file waits for
+ * its readers and writers; those of stats/ and of the knobs do not take ferry_mutex.
+ */
+
+#include <linux/init.h>
+#include <linux/kobject.h>
+#include <linux/mm.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+
+static struct kobject *ferry_root;
+static struct kobject *ferry_stats_root;
+
+static ssize_t migrator_show(struct kobject *kobj, struct kobj_attribute *attr,
+			     char *buf)
+{
+	return ferry_list(buf);
+}
+
+static ssize_t migrator_store(struct kobject *kobj, struct kobj_attribute *attr,
+			      const char *buf, size_t count)
+{
+	int err = ferry_select(buf);
+
+	return err ?: count;
+}
+
+static struct kobj_attribute migrator_attr = __ATTR_RW(migrator);
+
+static int ferry_knobs_add(struct ferry_entry *entry)
+{
+	int err;
+
+	if (!entry->ops->groups)
+		return 0;
+	entry->knobs = kobject_create_and_add(entry->ops->name, ferry_root);
+	if (!entry->knobs)
+		return -ENOMEM;
+	err = sysfs_create_groups(entry->knobs, entry->ops->groups);
+	if (err)
+		kobject_put(entry->knobs);
+	return err;
+}
+
+/**
+ * ferry_sysfs_add() - show a migrator's counters and knobs
+ * @entry: its entry, kobject initialised
+ *
+ * Context: process context, under ferry_mutex.
+ * Return: 0 or a negative errno, with nothing left behind but @entry itself.
+ */
+int ferry_sysfs_add(struct ferry_entry *entry)
+{
+	int err = kobject_add(&entry->kobj, ferry_stats_root, "%s", entry->ops->name);
+
+	if (err)
+		return err;
+	err = ferry_knobs_add(entry);
+	if (err)
+		kobject_del(&entry->kobj);
+	return err;
+}
+
+/**
+ * ferry_sysfs_remove() - take them away, and wait for their readers and writers
+ * @entry: as given to ferry_sysfs_add()
+ *
+ * Context: process context, under ferry_mutex.
+ */
+void ferry_sysfs_remove(struct ferry_entry *entry)
+{
+	if (entry->knobs) {
+		sysfs_remove_groups(entry->knobs, entry->ops->groups);
+		kobject_put(entry->knobs);
+	}
+	kobject_del(&entry->kobj);
+}
+
+/**
+ * ferry_sysfs_init() - make the directory
+ *
+ * Context: boot.
+ * Return: 0 or a negative errno.
+ */
+int __init ferry_sysfs_init(void)
+{
+	ferry_root = kobject_create_and_add("migration", mm_kobj);
+	if (!ferry_root)
+		return -ENOMEM;
+	ferry_stats_root = kobject_create_and_add("stats", ferry_root);
+	if (!ferry_stats_root)
+		return -ENOMEM;
+	return sysfs_create_file(ferry_root, &migrator_attr.attr) ?:
+	       sysfs_create_group(ferry_root, &ferry_policy_group);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The copy phase, called as mm/migrate.c calls it, with a migrator of the test's own: what
+ * is copied is marked, what is not is not, and every folio is counted once.
+ */
+
+#include <kunit/test.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "../internal.h"
+
+#define COPY_FOLIOS	(FERRY_BATCH_FOLIOS + 40)
+
+static struct {
+	unsigned int calls;
+	unsigned int folios;
+	unsigned int fail_every;	/* status of every Nth pair is an error */
+	int refuse;			/* errno of the whole batch */
+} copy_seen;
+
+static int copy_test_copy(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	copy_seen.calls++;
+	if (copy_seen.refuse)
+		return copy_seen.refuse;
+	for (i = 0; i < batch->nr; i++) {
+		struct ferry_pair *pair = &batch->pairs[i];
+
+		copy_seen.folios++;
+		pair->status = -EHWPOISON;
+		if (copy_seen.fail_every && copy_seen.folios % copy_seen.fail_every == 0)
+			continue;
+		pair->status = folio_mc_copy(pair->dst, pair->src);
+	}
+	return 0;
+}
+
+static const struct ferry_migrator copy_test_migrator = {
+	.name = "kunit",
+	.copy = copy_test_copy,
+};
+
+struct copy_ctx {
+	struct list_head src;
+	struct list_head dst;
+};
+
+static void copy_free(struct list_head *folios)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, folios, lru) {
+		list_del(&folio->lru);
+		folio->migrate_info = 0;
+		folio_put(folio);
+	}
+}
+
+static void copy_add(struct kunit *test, struct list_head *folios, u8 fill)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	memset(folio_address(folio), fill, folio_size(folio));
+	folio->migrate_info = 0;
+	list_add_tail(&folio->lru, folios);
+}
+
+static void copy_fill(struct kunit *test, unsigned int nr)
+{
+	struct copy_ctx *ctx = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		copy_add(test, &ctx->src, i % 255 + 1);
+		copy_add(test, &ctx->dst, 0);
+	}
+}
+
+static int copy_init(struct kunit *test)
+{
+	struct copy_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	INIT_LIST_HEAD(&ctx->src);
+	INIT_LIST_HEAD(&ctx->dst);
+	test->priv = ctx;
+	memset(&copy_seen, 0, sizeof(copy_seen));
+	KUNIT_ASSERT_EQ(test, ferry_register(&copy_test_migrator), 0);
+	KUNIT_ASSERT_EQ(test, ferry_select("kunit"), 0);
+	return 0;
+}
+
+static void copy_exit(struct kunit *test)
+{
+	struct copy_ctx *ctx = test->priv;
+
+	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	ferry_unregister(&copy_test_migrator);
+	copy_free(&ctx->src);
+	copy_free(&ctx->dst);
+}
+
+/* Call the copy phase. Return how many destinations it marked, all of them complete. */
+static unsigned int copy_run(struct kunit *test)
+{
+	struct copy_ctx *ctx = test->priv;
+	struct folio *src, *dst;
+	unsigned int marked = 0;
+
+	ferry_copy_folios(&ctx->src, &ctx->dst, MR_SYSCALL);
+	src = list_first_entry(&ctx->src, struct folio, lru);
+	list_for_each_entry(dst, &ctx->dst, lru) {
+		if (dst->migrate_info & FERRY_FOLIO_COPIED) {
+			marked++;
+			KUNIT_EXPECT_MEMEQ(test, folio_address(dst),
+					   folio_address(src), PAGE_SIZE);
+		}
+		src = list_next_entry(src, lru);
+	}
+	return marked;
+}
+
+static s64 copy_stat(enum ferry_stat stat)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+	s64 value = atomic64_read(&ferry_selected()->stats[stat]);
+
+	srcu_read_unlock(&ferry_srcu, idx);
+	return value;
+}
+
+static void copy_marks_all(struct kunit *test)
+{
+	copy_fill(test, 64);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 64);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_FOLIOS), 64);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_BYTES), 64 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_BATCHES), 1);
+}
+
+/* Longer lists than a batch holds are copied in several. */
+static void copy_long_lists(struct kunit *test)
+{
+	copy_fill(test, COPY_FOLIOS);
+	KUNIT_EXPECT_EQ(test, copy_run(test), COPY_FOLIOS);
+	KUNIT_EXPECT_EQ(test, copy_seen.calls, 2);
+}
+
+/* A folio the migrator failed at is left to the move phase, and only that one. */
+static void copy_failure_is_not_marked(struct kunit *test)
+{
+	copy_seen.fail_every = 4;
+	copy_fill(test, 64);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 48);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_FOLIOS), 48);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_FALLBACKS), 16);
+}
+
+static void copy_refused_batch(struct kunit *test)
+{
+	copy_seen.refuse = -EBUSY;
+	copy_fill(test, 64);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
+	KUNIT_EXPECT_EQ(test, copy_seen.calls, 1);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_MIGRATOR), 1);
+}
+
+static void copy_small_batch(struct kunit *test)
+{
+	copy_fill(test, 1);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
+	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_SMALL), 1);
+}
+
+/* Source and destination stay paired across a folio that is passed over. */
+static void copy_skips_pinned(struct kunit *test)
+{
+	struct copy_ctx *ctx = test->priv;
+	struct folio *pinned;
+
+	copy_fill(test, 64);
+	pinned = list_first_entry(&ctx->src, struct folio, lru);
+	pinned = list_next_entry(pinned, lru);
+	folio_get(pinned);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 63);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_PINNED), 1);
+	folio_put(pinned);
+}
+
+static void copy_off_does_nothing(struct kunit *test)
+{
+	copy_fill(test, 64);
+	KUNIT_ASSERT_EQ(test, ferry_select("off"), 0);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
+	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
+}
+
+/* All batches in use: the folios are left to the move phase at once. */
+static void copy_no_batch_left(struct kunit *test)
+{
+	struct ferry_batch *batches[64];
+	unsigned int nr = 0;
+
+	copy_fill(test, 64);
+	while (nr < ARRAY_SIZE(batches)) {
+		batches[nr] = ferry_batch_get();
+		if (!batches[nr])
+			break;
+		nr++;
+	}
+	KUNIT_EXPECT_GT(test, nr, 0);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_BUSY), 1);
+	while (nr--)
+		ferry_batch_put(batches[nr]);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 64);
+}
+
+static struct kunit_case copy_cases[] = {
+	KUNIT_CASE(copy_marks_all),
+	KUNIT_CASE(copy_long_lists),
+	KUNIT_CASE(copy_failure_is_not_marked),
+	KUNIT_CASE(copy_refused_batch),
+	KUNIT_CASE(copy_small_batch),
+	KUNIT_CASE(copy_skips_pinned),
+	KUNIT_CASE(copy_off_does_nothing),
+	KUNIT_CASE(copy_no_batch_left),
+	{}
+};
+
+static struct kunit_suite copy_suite = {
+	.name = "ferry_copy",
+	.init = copy_init,
+	.exit = copy_exit,
+	.test_cases = copy_cases,
+};
+kunit_test_suite(copy_suite);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Registration, the selector, and the limits of a batch. */
+
+#include <kunit/test.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "../internal.h"
+
+static int select_test_copy(struct ferry_batch *batch)
+{
+	return -EOPNOTSUPP;
+}
+
+static const struct ferry_migrator select_migrator = {
+	.name = "kunit",
+	.copy = select_test_copy,
+};
+
+static void expect_list(struct kunit *test, const char *word)
+{
+	char *buf = (char *)get_zeroed_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	ferry_list(buf);
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(buf, word), "%s not in %s", word, buf);
+	free_page((unsigned long)buf);
+}
+
+static void select_words(struct kunit *test)
+{
+	expect_list(test, "[off]");
+	KUNIT_EXPECT_EQ(test, ferry_select("kernel\n"), 0);
+	expect_list(test, "[kernel]");
+	KUNIT_EXPECT_EQ(test, ferry_select("nobody"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ferry_select(""), -EINVAL);
+	expect_list(test, "[kernel]");
+	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	expect_list(test, "[off]");
+}
+
+static void register_bad_names(struct kunit *test)
+{
+	static const char * const names[] = { "", "off", "stats", "a b", "a/b", "[a]" };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct ferry_migrator bad = select_migrator;
+
+		bad.name = names[i];
+		KUNIT_EXPECT_EQ_MSG(test, ferry_register(&bad), -EINVAL,
+				    "name '%s'", names[i]);
+	}
+}
+
+static void register_twice(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
+	KUNIT_EXPECT_EQ(test, ferry_register(&select_migrator), -EEXIST);
+	expect_list(test, " kunit");
+	ferry_unregister(&select_migrator);
+}
+
+/* A built-in migrator may leave while selected; the kernel's copy takes over. */
+static void unregister_selected(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select("kunit"), 0);
+	expect_list(test, "[kunit]");
+	ferry_unregister(&select_migrator);
+	expect_list(test, "[kernel]");
+	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+}
+
+static void limit_follows_rate(struct kunit *test)
+{
+	const unsigned long stock = 512 * PAGE_SIZE;
+
+	/* Unknown or slow: as without an offload migrator. */
+	KUNIT_EXPECT_EQ(test, ferry_limit(0, 4000, SZ_32M), stock);
+	KUNIT_EXPECT_EQ(test, ferry_limit(1, 4000, SZ_32M), stock);
+	/* 5 bytes a nanosecond for 4 ms. */
+	KUNIT_EXPECT_EQ(test, ferry_limit(5000, 4000, SZ_32M), 20000000);
+	KUNIT_EXPECT_EQ(test, ferry_limit(50000, 4000, SZ_32M), SZ_32M);
+	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, SZ_32M), SZ_32M);
+}
+
+/* Split folios of a large batch are cut to what one batch may lock. */
+static void cut_bounds_folios(struct kunit *test)
+{
+	unsigned int i, nr = FERRY_BATCH_FOLIOS + 10;
+	struct folio *folio, *next;
+	LIST_HEAD(folios);
+	LIST_HEAD(batch);
+
+	for (i = 0; i < nr; i++) {
+		folio = folio_alloc(GFP_KERNEL, 0);
+		KUNIT_ASSERT_NOT_NULL(test, folio);
+		list_add_tail(&folio->lru, &folios);
+	}
+	__ferry_cut_batch(&folios, &batch);
+	KUNIT_EXPECT_LE(test, list_count_nodes(&batch), FERRY_BATCH_FOLIOS);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch) + list_count_nodes(&folios), nr);
+	list_splice(&folios, &batch);
+	list_for_each_entry_safe(folio, next, &batch, lru)
+		folio_put(folio);
+}
+
+static struct kunit_case select_cases[] = {
+	KUNIT_CASE(select_words),
+	KUNIT_CASE(register_bad_names),
+	KUNIT_CASE(register_twice),
+	KUNIT_CASE(unregister_selected),
+	KUNIT_CASE(limit_follows_rate),
+	KUNIT_CASE(cut_bounds_folios),
+	{}
+};
+
+static struct kunit_suite select_suite = {
+	.name = "ferry_select",
+	.test_cases = select_cases,
+};
+kunit_test_suite(select_suite);
