@@ -25,7 +25,7 @@
 	_ASM_EXTABLE_TYPE(label ## b, 90f, EX_TYPE_DEFAULT_MCE_SAFE)
 #else
 #define FERRY_STREAM_LOAD(label, off, reg)					\
-	"movq " #off "(%[src]), %%" #reg "\n\t"
+	#label ": movq " #off "(%[src]), %%" #reg "\n\t"
 #endif
 
 static inline size_t ferry_stream_page(void *dst, const void *src)

@@ -91,6 +91,7 @@ int ferry_batches_alloc(void)
  */
 struct ferry_batch *ferry_batch_get(void)
 {
+	/* Pairs with the release in ferry_batches_alloc(). */
 	unsigned int nr = smp_load_acquire(&ferry_nr_batches);
 	unsigned int i, slot;
 

@@ -174,4 +174,5 @@ static struct kunit_suite copy_bench_suite = {
 	.name = "ferry_copy_bench",
 	.test_cases = copy_bench_cases,
 };
+
 kunit_test_suite(copy_bench_suite);

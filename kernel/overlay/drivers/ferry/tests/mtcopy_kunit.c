@@ -213,4 +213,5 @@ static struct kunit_suite mtcopy_suite = {
 	.exit = mtcopy_suite_exit,
 	.test_cases = mtcopy_cases,
 };
+
 kunit_test_suite(mtcopy_suite);

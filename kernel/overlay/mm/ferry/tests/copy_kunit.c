@@ -240,4 +240,5 @@ static struct kunit_suite copy_suite = {
 	.exit = copy_exit,
 	.test_cases = copy_cases,
 };
+
 kunit_test_suite(copy_suite);

@@ -16,7 +16,6 @@ struct eligible_ctx {
 	struct folio *src;
 	struct folio *dst;
 	struct address_space mapping;
-	struct address_space_operations a_ops;
 };
 
 static int other_migrate_folio(struct address_space *mapping, struct folio *dst,
@@ -25,13 +24,27 @@ static int other_migrate_folio(struct address_space *mapping, struct folio *dst,
 	return -EOPNOTSUPP;
 }
 
+static const struct address_space_operations plain_ops = {
+	.migrate_folio = migrate_folio,
+};
+
+static const struct address_space_operations filemap_ops = {
+	.migrate_folio = filemap_migrate_folio,
+};
+
+static const struct address_space_operations other_ops = {
+	.migrate_folio = other_migrate_folio,
+};
+
+static const struct address_space_operations no_ops = {
+};
+
 static int eligible_init(struct kunit *test)
 {
 	struct eligible_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
 	test->priv = ctx;
-	ctx->mapping.a_ops = &ctx->a_ops;
 	ctx->src = folio_alloc(GFP_KERNEL, 0);
 	ctx->dst = folio_alloc(GFP_KERNEL, 0);
 	KUNIT_ASSERT_NOT_NULL(test, ctx->src);
@@ -51,13 +64,11 @@ static void eligible_exit(struct kunit *test)
 		folio_put(ctx->dst);
 }
 
-/* Give the source a mapping whose callback is @migrate, with the page cache's reference. */
+/* Give the source a mapping with @ops, and the page cache's reference. */
 static void eligible_map(struct eligible_ctx *ctx,
-			 int (*migrate)(struct address_space *mapping,
-					struct folio *dst, struct folio *src,
-					enum migrate_mode mode))
+			 const struct address_space_operations *ops)
 {
-	ctx->a_ops.migrate_folio = migrate;
+	ctx->mapping.a_ops = ops;
 	ctx->src->mapping = &ctx->mapping;
 	folio_get(ctx->src);
 }
@@ -94,9 +105,9 @@ static void eligible_page_cache(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
-	eligible_map(ctx, migrate_folio);
+	eligible_map(ctx, &plain_ops);
 	expect_eligible(test);
-	ctx->a_ops.migrate_folio = filemap_migrate_folio;
+	ctx->mapping.a_ops = &filemap_ops;
 	expect_eligible(test);
 	eligible_unmap(ctx);
 }
@@ -105,9 +116,9 @@ static void refused_unknown_callback(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
-	eligible_map(ctx, other_migrate_folio);
+	eligible_map(ctx, &other_ops);
 	expect_refused(test, FERRY_REFUSED_KIND);
-	ctx->a_ops.migrate_folio = NULL;
+	ctx->mapping.a_ops = &no_ops;
 	expect_refused(test, FERRY_REFUSED_KIND);
 	eligible_unmap(ctx);
 }
@@ -115,11 +126,17 @@ static void refused_unknown_callback(struct kunit *test)
 static void refused_buffers(struct kunit *test)
 {
 #ifdef CONFIG_BUFFER_HEAD
+	static const struct address_space_operations buffer_ops = {
+		.migrate_folio = buffer_migrate_folio,
+	};
+	static const struct address_space_operations norefs_ops = {
+		.migrate_folio = buffer_migrate_folio_norefs,
+	};
 	struct eligible_ctx *ctx = test->priv;
 
-	eligible_map(ctx, buffer_migrate_folio);
+	eligible_map(ctx, &buffer_ops);
 	expect_refused(test, FERRY_REFUSED_KIND);
-	ctx->a_ops.migrate_folio = buffer_migrate_folio_norefs;
+	ctx->mapping.a_ops = &norefs_ops;
 	expect_refused(test, FERRY_REFUSED_KIND);
 	eligible_unmap(ctx);
 #else
@@ -167,4 +184,5 @@ static struct kunit_suite eligible_suite = {
 	.exit = eligible_exit,
 	.test_cases = eligible_cases,
 };
+
 kunit_test_suite(eligible_suite);

@@ -121,4 +121,5 @@ static struct kunit_suite select_suite = {
 	.name = "ferry_select",
 	.test_cases = select_cases,
 };
+
 kunit_test_suite(select_suite);

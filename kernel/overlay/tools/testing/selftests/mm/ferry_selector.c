@@ -113,7 +113,7 @@ TEST_F(ferry, unknown_migrator_changes_nothing)
 	char list[256];
 
 	ASSERT_EQ(write_file("migrator", "kernel"), 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		/* Writing nothing never reaches the kernel. */
 		if (bad[i][0])
 			EXPECT_EQ(write_file("migrator", bad[i]), -EINVAL);
@@ -141,7 +141,7 @@ TEST_F(ferry, limits_refuse_bad_values)
 		"min_bytes", "batch_max_bytes", "max_stall_us",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		refused(_metadata, names[i], "-1");
 		refused(_metadata, names[i], "many");
 		refused(_metadata, names[i], "99999999999999999999");
@@ -184,7 +184,7 @@ TEST_F(ferry, counters_are_numbers)
 	};
 	char path[64], value[256], *end;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), "stats/kernel/%s", names[i]);
 		ASSERT_EQ(read_file(path, value, sizeof(value)), 0);
 		strtoull(value, &end, 10);
