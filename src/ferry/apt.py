@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian's apt: reading the machine's own mirror, fetching one package without touching the system, installing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ferry import paths, proc, progress
+from ferry.errors import InfraError
+
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+FETCH_TIMEOUT_S = 900
+
+
+def _etc() -> Path:
+    return Path(os.environ.get("FERRY_APT_ETC", "/etc/apt"))
+
+
+def _one_line_entries(text: str) -> Iterator[tuple[str, str]]:
+    """(address, suite) of each `deb [options] ADDRESS SUITE COMPONENT...` line."""
+    for line in text.splitlines():
+        if match := re.match(r"deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)", line):
+            yield match[1], match[2]
+
+
+def _deb822_entries(text: str) -> Iterator[tuple[str, str]]:
+    """(address, suite) of each pair in a deb822 file's enabled stanzas."""
+    without_comments = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    for stanza in re.split(r"\n\s*\n", without_comments):
+        joined = re.sub(r"\n[ \t]+", " ", stanza)
+        keys = {key.lower(): value for key, value in re.findall(r"^([\w-]+):[ \t]*(.*)$", joined, re.MULTILINE)}
+        if keys.get("enabled", "yes").lower() == "no" or "deb" not in keys.get("types", "").split():
+            continue
+        for address in keys.get("uris", "").split():
+            yield from ((address, suite) for suite in keys.get("suites", "").split())
+
+
+def entries(etc: Path) -> list[tuple[str, str]]:
+    """Every (address, suite) the machine's apt reads, in both of its formats."""
+    found: list[tuple[str, str]] = []
+    lists = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]
+    for path in lists:
+        if path.is_file():
+            found += _one_line_entries(path.read_text(errors="replace"))
+    for path in sorted((etc / "sources.list.d").glob("*.sources")):
+        found += _deb822_entries(path.read_text(errors="replace"))
+    return found
+
+
+def mirror(etc: Path | None = None) -> str:
+    """The address of the machine's Debian archive: the one that serves a release, not its security updates.
+
+    Raises InfraError when apt knows none.
+    """
+    for address, suite in entries(etc or _etc()):
+        if "security" in suite or "security" in address or "/" in suite:
+            continue
+        if re.search(r"/debian/?$", address) or re.match(r"(bookworm|trixie|forky|stable|testing|sid)\b", suite):
+            return address
+    raise InfraError("apt's sources name no Debian mirror", hint="--source PATH, or add a mirror to /etc/apt")
+
+
+def _options(state: Path, address: str, suite: str) -> list[str]:
+    """apt's options for a configuration of its own: lists, caches and sources under `state`."""
+    listing = state / "sources.list"
+    signed = f" [signed-by={_KEYRING}]" if _KEYRING.exists() else ""
+    listing.write_text(f"deb{signed} {address} {suite} main\n")
+    (state / "lists/partial").mkdir(parents=True, exist_ok=True)
+    settings = {
+        "Dir::Etc::sourcelist": listing,
+        "Dir::Etc::sourceparts": "-",
+        "Dir::Etc::preferencesparts": "-",
+        "Dir::State::Lists": state / "lists",
+        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::srcpkgcache": "",
+        "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
+        "Acquire::Languages": "none",
+        "Acquire::Retries": "3",
+    }
+    return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
+
+
+def download(debian: dict[str, Any], *, hint: str) -> Path:
+    """Fetch the package that base.toml's [debian] table names, verified by apt. Raises InfraError."""
+    if not shutil.which("apt-get"):
+        raise InfraError("this machine has no apt to fetch Debian's kernel source with", hint=hint)
+    state = paths.cache_dir() / "apt"
+    state.mkdir(exist_ok=True)
+    options = _options(state, mirror(), str(debian["suite"]))
+    log = state / "apt.log"
+    package = f"{debian['package']}={debian['version']}"
+    with progress.stage(f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)") as stage:
+        for verb in (["update"], ["download", package]):
+            command = ["apt-get", "-q", *options, *verb]
+            done = proc.run(command, cwd=state, log=log, timeout=FETCH_TIMEOUT_S, append=verb != ["update"])
+            stage.update(0)
+            if done.status:
+                raise InfraError(_why(done.tail, package), hint=hint, log=log)
+    found = sorted(state.glob(f"{debian['package']}_*.deb"))
+    if not found:
+        raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
+    return found[-1]
+
+
+def _why(tail: tuple[str, ...], package: str) -> str:
+    errors = [line.removeprefix("E: ") for line in tail if line.startswith(("E:", "W: Failed", "Err:"))]
+    said = errors[0] if errors else (tail[-1] if tail else "no output")
+    return f"apt could not fetch {package}: {said}"
+
+
+def missing(packages: list[str]) -> list[str]:
+    """Those of `packages` that dpkg does not know as installed."""
+    command = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages]
+    # dpkg-query fails when it knows one of them not at all; what it prints about the others still holds.
+    done = proc.run(command)
+    installed = {line.split()[0] for line in done.tail if line.endswith(" installed")}
+    return [package for package in packages if package not in installed]
+
+
+def install(packages: list[str], log: Path) -> None:
+    """Install by the system's own apt. Raises InfraError; the caller is root."""
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    verbs = (["update"], ["install", "-y", "--no-install-recommends", *packages])
+    with progress.stage(f"installing {len(packages)} packages") as stage:
+        for verb in verbs:
+            count = 0
+
+            def on_line(line: str) -> None:
+                nonlocal count
+                count += line.startswith(("Get:", "Unpacking", "Setting up"))
+                stage.update(count, None, line)
+
+            done = proc.run(
+                ["apt-get", "-q", *verb], log=log, env=env, progress=on_line, append=verb != ["update"], timeout=1800
+            )
+            if done.status:
+                raise InfraError(
+                    _why(done.tail, " ".join(packages)), hint="check the network and apt's mirrors", log=log
+                )

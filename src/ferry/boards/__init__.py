@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boards: where a kernel runs. One TOML file each, beside this one."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ferry.errors import UsageError
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Node:
+    """A memory node: its size, and its CPUs in QEMU's spelling ("0-1"; empty for a memory-only node)."""
+
+    memory_mib: int
+    cpus: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """How one board's kernel is built and run."""
+
+    name: str
+    summary: str
+    arch: str
+    """ARCH= of the kernel's make."""
+    runner: str
+    """"qemu" or "uml"."""
+    kind: str
+    """What its figures are: "emulated", "native" or "instructions"; never mixed."""
+    build: str
+    """Boards with the same `build` and fragments share their kernels."""
+    image: str
+    """The built image, relative to the object directory."""
+    targets: tuple[str, ...]
+    configs: tuple[str, ...]
+    ferry_configs: tuple[str, ...]
+    """Added for the ferry kernel only: stock is the same configuration without them."""
+    debug_configs: tuple[str, ...]
+    cpus: int
+    nodes: tuple[Node, ...]
+    append: tuple[str, ...]
+    """Kernel command line."""
+    boot_timeout_s: int
+    """From start to the end of a command that does nothing."""
+    build_steps: int
+    """Lines that make prints for a whole build, for the first progress bar only."""
+    qemu_cpu: str = ""
+    qemu_options: tuple[str, ...] = ()
+    kvm: bool = False
+    """May use KVM where it works."""
+
+    @property
+    def memory_mib(self) -> int:
+        return sum(node.memory_mib for node in self.nodes)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in _HERE.glob("*.toml"))
+
+
+def load(name: str) -> Board:
+    """The board called `name`. Raises UsageError that lists the known ones."""
+    path = _HERE / f"{name}.toml"
+    if name not in names():
+        raise UsageError(f"no board is called {name!r}", hint=f"--board {'|'.join(names())}")
+    raw = tomllib.loads(path.read_text())
+    unknown = set(raw) - {field.name for field in fields(Board)}
+    if unknown:
+        raise UsageError(f"{path.name}: unknown key {', '.join(sorted(unknown))}")
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
+    values["nodes"] = tuple(Node(**node) for node in raw["nodes"])
+    return Board(**values)

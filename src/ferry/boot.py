@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots a built kernel, runs one command in it, brings back its status, its files and its console.
+
+The guest sees the host's files read-only, and one shared directory read-write at the path in $FERRY_SHARE. The
+command's exit status comes back through a file there: a guest that dies leaves none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry import boards, build, kvm, paths, proc, progress, splat
+from ferry.boards import Board
+from ferry.build import Kernel
+from ferry.errors import InfraError, Splat, TimedOut
+
+_STATUS = ".ferry-status"
+_SCRIPT = ".ferry-command"
+
+
+@dataclass(frozen=True)
+class BootResult:
+    """How a boot ended. `status` is the command's; `splat` the first one, when the caller allowed it."""
+
+    status: int
+    console: Path
+    share: Path
+    splat: str | None
+    seconds: float
+
+
+def boot(
+    board: Board,
+    kernel: Kernel,
+    command: str,
+    *,
+    timeout_s: float,
+    share: Path,
+    on_line: Callable[[str], None] | None = None,
+    append: Sequence[str] = (),
+    allow_splat: bool = False,
+) -> BootResult:
+    """Boot `kernel` on `board` and run `command` by sh in it, for at most `timeout_s` seconds in all.
+
+    `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
+    Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended
+    without the command's status.
+    """
+    share.mkdir(parents=True, exist_ok=True)
+    share = share.resolve()
+    (share / _STATUS).unlink(missing_ok=True)
+    _write_script(share, command)
+    console = share / "console.log"
+    make_line = _uml_line if board.runner == "uml" else _qemu_line
+    line = make_line(board, kernel, share, append)
+    started = time.monotonic()
+    try:
+        proc.run(line, log=console, timeout=timeout_s, progress=on_line, cwd=share, env=_environment())
+    except TimedOut as error:
+        _raise_splat(console, allow_splat)
+        cause = f"{board.name}: {error.cause}"
+        raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
+    found = _raise_splat(console, allow_splat)
+    return BootResult(_status(board, share, console), console, share, found, time.monotonic() - started)
+
+
+def _environment() -> dict[str, str]:
+    """virtme-ng reads a configuration file of the user's; a lab must not depend on it."""
+    return {"VIRTME_NG_CONFIG": os.devnull, "TERM": "dumb"}
+
+
+def _write_script(share: Path, command: str) -> None:
+    """The command runs in a shell of its own, so that `exit` in it does not lose the status."""
+    (share / f"{_SCRIPT}.inner").write_text(command + "\n")
+    quoted = shlex.quote(str(share))
+    script = share / _SCRIPT
+    script.write_text(
+        f"#!/bin/sh\nexport FERRY_SHARE={quoted}\n"
+        "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+        f"cd {quoted}\nsh ./{_SCRIPT}.inner\nstatus=$?\n"
+        f"echo $status >{_STATUS}.part && mv {_STATUS}.part {_STATUS}\nsync\n"
+    )
+    script.chmod(0o755)
+
+
+def _raise_splat(console: Path, allowed: bool) -> str | None:
+    found = splat.scan(console.read_text(errors="replace")) if console.is_file() else []
+    if found and not allowed:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)
+    return str(found[0]) if found else None
+
+
+def _status(board: Board, share: Path, console: Path) -> int:
+    try:
+        return int((share / _STATUS).read_text())
+    except (OSError, ValueError) as error:
+        lines = [line for line in console.read_text(errors="replace").splitlines() if line.strip()]
+        said = lines[-1][-200:] if lines else "nothing"
+        raise InfraError(
+            f"{board.name}: the guest ended without running its command to the end; its last words: {said}",
+            hint="./ferry doctor",
+            log=console,
+        ) from error
+
+
+def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str]) -> list[str | Path]:
+    use_kvm = board.kvm and kvm.works(kernel.image)
+    line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
+    line += [] if use_kvm else ["--disable-kvm"]
+    line += ["--run", kernel.image, "--cpus", str(board.cpus), "--memory", f"{board.memory_mib}M"]
+    for node in board.nodes:
+        line += ["--numa", f"{node.memory_mib}M" + (f",cpus={node.cpus}" if node.cpus else "")]
+    line += ["--numa-distance", "0,1=20"] if len(board.nodes) > 1 else []
+    line += ["--user", "root", "--cwd", share, "--rwdir", f"{share}={share}"]
+    for word in (*board.append, *append):
+        line += ["--append", word]
+    options = [*([] if use_kvm or not board.qemu_cpu else ["-cpu", board.qemu_cpu]), *board.qemu_options]
+    line += [f"--qemu-opts={shlex.join(options)}"] if options else []
+    return [*line, "--exec", f"sh {shlex.quote(str(share / _SCRIPT))}"]
+
+
+def _uml_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str]) -> list[str | Path]:
+    """UML's init is the command itself, then power off; the host's root is mounted read-only, the share over it."""
+    init = share / ".ferry-init"
+    quoted = shlex.quote(str(share))
+    init.write_text(
+        "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t debugfs none /sys/kernel/debug\n"
+        "mount -t tmpfs tmpfs /dev/shm 2>/dev/null\n"
+        f"mount -t hostfs -o {quoted} none {quoted}\nsh {quoted}/{_SCRIPT}\n"
+        # reboot(2) asked by sysrq: needs no program of an init system.
+        "sync\nexec poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger\nsleep 5\n"
+    )
+    init.chmod(0o755)
+    line: list[str | Path] = [kernel.image, f"mem={board.memory_mib}M", f"ncpus={board.cpus}", "root=/dev/root"]
+    line += ["rootfstype=hostfs", "ro", f"init={init}", "con=null", "con0=null,fd:1", "console=tty0", "panic=-1"]
+    return [*line, *board.append, *append]
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = sub.add_parser("boot", help="boot a board's kernel and run a command in it")
+    parser.add_argument("--board", default="x86-numa", choices=boards.names(), help="default: %(default)s")
+    parser.add_argument("--kernel", default="ferry", choices=("ferry", "stock"), help="default: %(default)s")
+    parser.add_argument("--debug", action="store_true", help="the debug variant")
+    parser.add_argument("--timeout", type=float, metavar="S", help="seconds for everything (default: the board's)")
+    parser.add_argument("--share", type=Path, metavar="DIR", help="directory the guest may write (default: a new one)")
+    parser.add_argument("--append", action="append", default=[], metavar="WORD", help="add to the kernel command line")
+    parser.add_argument("command", nargs="*", help="run by sh in the guest (default: uname -a)")
+
+
+def run(args: argparse.Namespace) -> int:
+    board = boards.load(args.board)
+    kernel = build.build(board, args.kernel, args.debug)
+    scratch = paths.cache_dir() / "boots"
+    scratch.mkdir(exist_ok=True)
+    share = args.share or Path(tempfile.mkdtemp(prefix=f"{board.name}-", dir=scratch))
+    command = " ".join(args.command) or "uname -a"
+    with progress.stage(f"booting {board.name}"):
+        result = boot(
+            board,
+            kernel,
+            f"{{ {command}\n}} >output.txt 2>&1",
+            timeout_s=args.timeout or board.boot_timeout_s,
+            share=share,
+            append=args.append,
+        )
+    print((share / "output.txt").read_text(errors="replace"), end="")
+    progress.note(f"status {result.status}; console: {result.console}")
+    return result.status

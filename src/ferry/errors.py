@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What can go wrong, each with the exit status that tells a script which kind it was.
+
+An error names its cause, the next command to try and the log to read; cli.main prints it as such, never a traceback.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class FerryError(Exception):
+    """An error the user can act upon. `status` is the exit status of the whole command."""
+
+    status = 3
+
+    def __init__(self, cause: str, *, hint: str | None = None, log: Path | None = None) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.hint = hint
+        self.log = log
+
+
+class TestFailure(FerryError):
+    """A test failed, or a figure got worse than it may."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+    status = 1
+
+
+class UsageError(FerryError):
+    """The command line or a configuration asks for something that cannot be."""
+
+    status = 2
+
+
+class InfraError(FerryError):
+    """Fetching, patching, configuring, building or booting failed."""
+
+    status = 3
+
+
+class AllSkipped(FerryError):
+    """Nothing ran: every test or sample was skipped."""
+
+    status = 4
+
+
+class Splat(FerryError):
+    """The kernel warned, oopsed or panicked."""
+
+    status = 5
+
+
+class TimedOut(FerryError):
+    """A time limit ran out; what was running has been killed."""
+
+    status = 124
+
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running other programs: their output goes to a log, and none of them outlives us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ferry.errors import InfraError, TimedOut
+
+TAIL_LINES = 200
+GRACE_S = 3.0
+"""Between SIGTERM and SIGKILL."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a program ended; `tail` holds the last lines of its output (all of them are in the log)."""
+
+    status: int
+    seconds: float
+    tail: tuple[str, ...]
+    log: Path | None
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End the program and all its children, gently at first."""
+    for sig, wait_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sig)
+        try:
+            process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+class _Lines:
+    """Cuts a byte stream into lines; a line not yet ended is kept back."""
+
+    def __init__(self, sink: Callable[[str], None]) -> None:
+        self._sink = sink
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._sink(line.decode("utf-8", "replace").rstrip("\r"))
+
+    def close(self) -> None:
+        if self._rest:
+            self.feed(b"\n")
+
+
+def _pump(process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, deadline: float | None) -> bool:
+    """Copy the output until it ends; False when the deadline came first."""
+    assert process.stdout is not None
+    descriptor = process.stdout.fileno()
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            if not selector.select(left):
+                continue
+            data = os.read(descriptor, 65536)
+            if not data:
+                lines.close()
+                return True
+            if log:
+                log.write(data)
+                log.flush()
+            lines.feed(data)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    log: Path | None = None,
+    timeout: float | None = None,
+    progress: Callable[[str], None] | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    append: bool = False,
+) -> Result:
+    """Run `command` with both outputs joined, each line handed to `progress` and kept in `log`.
+
+    `timeout` is in seconds; when it runs out, or on Ctrl-C, the whole process group is killed.
+    `env` is added to our own environment. Raises InfraError when the program is missing, TimedOut.
+    """
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+
+    def sink(line: str) -> None:
+        tail.append(line)
+        if progress:
+            progress(line)
+
+    started = time.monotonic()
+    handle = log.open("ab" if append else "wb") if log else None
+    try:
+        process = _start(command, cwd, env)
+        try:
+            ended = _pump(process, _Lines(sink), handle, None if timeout is None else started + timeout)
+            if not (ended and _gone(process)):
+                kill_group(process)
+        except BaseException:
+            kill_group(process)
+            raise
+        finally:
+            if process.stdout:
+                process.stdout.close()
+    finally:
+        if handle:
+            handle.close()
+    if not ended:
+        raise TimedOut(f"{Path(command[0]).name} did not end within {timeout:.0f} s", log=log)
+    return Result(process.returncode, time.monotonic() - started, tuple(tail), log)
+
+
+def _gone(process: subprocess.Popen[bytes]) -> bool:
+    """True when the program ended by itself shortly after closing its output."""
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _start(command: Sequence[str | Path], cwd: Path | None, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise missing_program(str(command[0])) from error
+
+
+def missing_program(name: str) -> InfraError:
+    return InfraError(f"{Path(name).name} is not installed", hint="./ferry setup (as root), or ./ferry doctor")
+
+
+def capture(command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Standard output of a short command. Raises InfraError, with what it said, when it fails."""
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise missing_program(str(command[0])) from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
+        raise InfraError(f"{' '.join(str(part) for part in command[:3])} failed: {said[-600:]}")
+    return done.stdout.decode("utf-8", "replace")

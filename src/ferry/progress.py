@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the user sees while waiting: always on standard error, bars only on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+PLAIN_EVERY_S = 30.0
+"""Without a terminal a long stage says how far it is this often."""
+
+
+def note(text: str) -> None:
+    """One plain line."""
+    console.print(text, markup=False)
+
+
+class Stage:
+    """A piece of work under way; `update` may be called as often as it likes."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def update(self, done: float, total: float | None = None, text: str = "") -> None:
+        """`done` of `total` (None: unknown) units; `text` says what is being worked on."""
+
+
+class _PlainStage(Stage):
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self._said = self.started
+
+    def update(self, done: float, total: float | None = None, text: str = "") -> None:
+        if time.monotonic() - self._said < PLAIN_EVERY_S:
+            return
+        self._said = time.monotonic()
+        share = f" {min(done / total, 1):.0%}" if total else ""
+        note(f"{self.title}:{share} {text} ({self.seconds:.0f} s)")
+
+
+class _BarStage(Stage):
+    def __init__(self, title: str, progress: Progress) -> None:
+        super().__init__(title)
+        self._progress = progress
+        self._task: TaskID = progress.add_task(title, total=None, text="")
+
+    def update(self, done: float, total: float | None = None, text: str = "") -> None:
+        shown = min(done, total) if total else done
+        self._progress.update(self._task, completed=shown, total=total, text=text[:40])
+
+
+@contextmanager
+def stage(title: str) -> Iterator[Stage]:
+    """Show that `title` is under way, and how long it took when it ends well."""
+    current: Stage
+    if console.is_terminal:
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=30),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[text]}", style="dim", markup=False),
+        )
+        with Progress(*columns, console=console, transient=True) as bar:
+            current = _BarStage(title, bar)
+            yield current
+    else:
+        note(f"{title} ...")
+        current = _PlainStage(title)
+        yield current
+    note(f"{title}: done ({current.seconds:.0f} s)")
