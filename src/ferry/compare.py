@@ -105,7 +105,6 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--threshold", type=float, default=0.03, metavar="SHARE",
                         help="how much worse a significant difference may be (default: 0.03)")
     formats.add_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -136,7 +136,6 @@ def remove(name: str) -> None:
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """`ferry runs list|show|rm`."""
     parser = sub.add_parser("runs", help="list, show or remove the runs made so far")
-    parser.set_defaults(run=run)
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     listing = actions.add_parser("list", help="the runs, oldest first (the default)")
     show = actions.add_parser("show", help="print a run's result again")

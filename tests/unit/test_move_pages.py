@@ -58,7 +58,8 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
 
     def built(board: Board, name: str) -> build.Kernel:
         modules = {"ferry_mtcopy": tmp_path / "ferry_mtcopy.ko"}
-        return build.Kernel(image=tmp_path, modules=modules, config=tmp_path, key=name, log=tmp_path)
+        return build.Kernel(image=tmp_path, modules=modules, config=tmp_path, key=name, log=tmp_path,
+                            version="made up", tree=tmp_path)
 
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(build, "build", built)

@@ -11,6 +11,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """`ferry bench BENCH`; every bench has the same ways out."""
     from ferry import formats
     from ferry.bench import copy, move_pages
+    from ferry.cli import add_global_options
 
     parser = sub.add_parser("bench", help="measure, print and keep the result")
     benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
@@ -19,7 +20,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         formats.add_option(options)
         options.add_argument("--out", type=Path, metavar="DIR", help="keep the run here (default: a new one in runs/)")
         options.add_argument("--report", action="store_true", help="also write report.html")
-        options.set_defaults(run=run, measure=bench.bench)
+        options.set_defaults(measure=bench.bench)
+        add_global_options(options, top=False)
 
 
 def run(args: argparse.Namespace) -> int:

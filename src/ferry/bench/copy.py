@@ -30,7 +30,7 @@ THREADS = "threads"
 #: Far more than the suite takes.
 SUITE_S = 240
 
-SAMPLE = re.compile(r"# ferry_copy_sample: (\{.*\})")
+SAMPLE = re.compile(r"\bferry_copy_sample: (\{.*\})")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], N
             advance()
 
     booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear))
+        board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear,
+        append=(f"kunit.filter_glob={SUITE}",)))
     samples = parse(lines)
     if not samples:
         raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",

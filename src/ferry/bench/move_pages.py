@@ -8,7 +8,6 @@ configuration alternate with boots of ours.
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +24,7 @@ from ferry.build import Kernel
 from ferry.errors import InfraError
 
 NAME = "move_pages"
+SCRIPT = "sweep.sh"
 MIB = 1 << 20
 
 #: Bytes of one move, by folio size: enough folios for a batch to matter, few enough that emulation keeps the pace of
@@ -76,8 +76,9 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     sweep = plan_for(args, board)
     order: list[KernelName] = ["stock", "ferry"] if sweep.vs_stock else ["ferry"]
     kernels = {name: build.build(board, name) for name in order}
+    program = guest.programs()["movebench"]
     with counting(f"sweep on {board.name}", rounds(sweep)) as advance:
-        return measure(sweep, board, kernels, run_dir, advance)
+        return measure(sweep, board, kernels, program, run_dir, advance)
 
 
 def counts(board: Board) -> bool:
@@ -96,14 +97,16 @@ def timeout_s(sweep: Plan, board: Board) -> float:
     return board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots
 
 
-def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], run_dir: Path,
+def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], program: Path, run_dir: Path,
             advance: Callable[[], None]) -> Document:
     """Boot, sweep and sum up; `advance` is called after every round of every configuration."""
     boots = []
     for number in range(sweep.boots):
         for name, kernel in kernels.items():
             share = run_dir / "raw" / f"{number}-{name}"
-            sweep_once(sweep, board, name, kernel, share, advance)
+            share.mkdir(parents=True)
+            write_script(sweep, name, kernel, program, share / SCRIPT)
+            sweep_once(sweep, board, kernel, share, advance)
             outcomes = {size: movebench.outcome(share, size) for size in sweep.totals}
             boots.append(BootResult(number, name, outcomes))
     document = Document(
@@ -114,17 +117,18 @@ def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], run_di
     return document
 
 
-def sweep_once(sweep: Plan, board: Board, name: KernelName, kernel: Kernel, share: Path,
-               advance: Callable[[], None]) -> None:
-    """One boot; its results lie in `share` afterwards, and its console at the end of the run's console.log."""
-    share.mkdir(parents=True)
+def write_script(sweep: Plan, name: KernelName, kernel: Kernel, program: Path, script: Path) -> None:
+    """What the guest shall run; the unpatched kernel has nothing to configure and no module of ours."""
     configs = (STOCK,) if name == "stock" else sweep.configs
-    modules = [kernel.modules["ferry_mtcopy"]] * any(config.migrator == "mtcopy" for config in configs)
-    script = share / "sweep.sh"
-    script.write_text(movebench.script(guest.programs()["movebench"], sweep, configs, modules))
+    modules = [kernel.modules["ferry_mtcopy"]] if any(config.migrator == "mtcopy" for config in configs) else []
+    script.write_text(movebench.script(program, sweep, configs, modules))
+
+
+def sweep_once(sweep: Plan, board: Board, kernel: Kernel, share: Path, advance: Callable[[], None]) -> None:
+    """One boot; its results lie in `share` afterwards, and its console at the end of the run's console.log."""
     run_dir = share.parent.parent
     result = booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, f"bash {shlex.quote(str(script))}", timeout_s=timeout_s(sweep, board), share=share,
+        board, kernel, f"sh {SCRIPT}", timeout_s=timeout_s(sweep, board), share=share,
         on_line=lambda line: advance() if movebench.is_sample(line) else None))
     if result.status:
         raise InfraError(f"the sweep ended with {result.status} in the guest",

@@ -52,7 +52,6 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = sub.add_parser("report", help="write a run as one HTML file")
     parser.add_argument("name", nargs="?", default=runs.LATEST, metavar="RUN",
                         help="a run's name or directory (default: latest)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
