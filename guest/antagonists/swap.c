@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Swaps memory out; whoever looks at it next brings it back, through the swap cache. */
+#include "antagonists.h"
+
+#include <sys/mman.h>
+
+#include "../check/span.h"
+#include "swapdev.h"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21
+#endif
+
+#define MOST_PAGES 256
+#define LARGEST ((size_t)64 << 20)	/* it costs as much memory as it holds */
+
+static struct swapdev swap;
+
+static const char *prepare(struct arena *arena)
+{
+	size_t bytes = arena->options->bytes / 2 & ~(PAGE_BYTES - 1);
+
+	return swapdev_open(&swap, bytes < LARGEST ? bytes : LARGEST);
+}
+
+static bool act(struct actor *actor)
+{
+	struct span span;
+
+	actor_pause(actor);
+	/* No claim: those who use the pages must not notice. Fails where pages are locked. */
+	return span_pick(actor, &span, AREA_ANON | AREA_SHMEM, 0, MOST_PAGES) &&
+	       !madvise(span_address(&span), span_bytes(&span), MADV_PAGEOUT);
+}
+
+static void finish(struct arena *arena)
+{
+	(void)arena;
+	swapdev_close(&swap);
+}
+
+const struct antagonist swap_antagonist = {
+	.name = "swap", .prepare = prepare, .act = act, .finish = finish, .proof = { "pswpout" },
+};

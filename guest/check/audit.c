@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "audit.h"
+
+#include <inttypes.h>
+#include <numa.h>
+#include <numaif.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "moveset.h"
+#include "node.h"
+#include "quit.h"
+#include "report.h"
+#include "span.h"
+#include "sysfile.h"
+
+/* Writeback, per-CPU lists and RCU let go of pages within moments; a leak never does. */
+#define ATTEMPTS 20
+#define ATTEMPT_NS 250000000
+
+static void test(struct arena *arena, const char *name, unsigned int errors_before)
+{
+	report_test(name, atomic_load(&arena->errors) == errors_before ? PASSED : FAILED, -1, NULL);
+}
+
+static bool page_holds(struct arena *arena, struct area *area, uint32_t index)
+{
+	struct span page = { arena, area, index, 1 };
+	bool holds;
+
+	if (!span_claim(&page)) {
+		report_broken(arena, "content", "page %u is still claimed", area->first + index);
+		return false;
+	}
+	holds = span_check(&page, "content");
+	span_release(&page);
+	return holds;
+}
+
+void audit_content(struct arena *arena)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+
+	/* The first wrong page of an area tells enough. */
+	for (size_t i = 0; i < arena->count; i++)
+		for (uint32_t page = 0; page < arena->areas[i].pages; page++)
+			if (!page_holds(arena, &arena->areas[i], page))
+				break;
+	test(arena, "content", errors);
+}
+
+/* Touched first, for a page that is swapped out or dropped cannot be moved. */
+static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node)
+{
+	for (uint32_t i = 0; i < area->pages; i++)
+		(void)*(volatile char *)area_address(area, i);
+	return moveset_move(set, node, MPOL_MF_MOVE_ALL, false);
+}
+
+static void require_movable(struct arena *arena, const struct area *area, int node)
+{
+	struct move_result result;
+	struct moveset set;
+
+	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
+	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		result = touch_and_move(&set, area, node);
+		if (!result.failed)
+			break;
+		sleep_ns(ATTEMPT_NS);
+	}
+	moveset_free(&set);
+	if (result.failed)
+		report_broken(arena, "references", "%zu pages of area %s do not move to node %d: %s",
+			      result.failed, area->name, node, strerror(result.first_error));
+}
+
+void audit_references(struct arena *arena)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+
+	for (size_t i = 0; i < arena->count; i++)
+		for (int n = 0; n < 2; n++)
+			require_movable(arena, &arena->areas[i], arena->options->nodes[n]);
+	test(arena, "references", errors);
+}
+
+uint64_t audit_free_kb(void)
+{
+	uint64_t free_kb = 0;
+
+	sync();
+	if (!sysfile_write("/proc/sys/vm/drop_caches", "3"))
+		quit(EXIT_FAILED, "cannot drop caches: %m");
+	for (int node = 0; node <= numa_max_node(); node++)
+		if (numa_bitmask_isbitset(numa_all_nodes_ptr, node))
+			free_kb += node_free_kb(node);
+	return free_kb;
+}
+
+uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+	uint64_t after = 0;
+
+	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		after = audit_free_kb();
+		if (after + leak_kb >= before)
+			break;
+		sleep_ns(ATTEMPT_NS);
+	}
+	if (after + leak_kb < before)
+		report_broken(arena, "memory", "%" PRIu64 " kB were free before and %" PRIu64
+			      " kB are after, %u kB less are allowed", before, after, leak_kb);
+	test(arena, "memory", errors);
+	return after;
+}
