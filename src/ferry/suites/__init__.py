@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Test suites: one module each, whose run(context) yields results. Here is which there are and where they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferry.suites import flips, integrity, kunit, lint, quick_boot, selftests, series, unit
+from ferry.suites.context import Context
+from ferry.suites.result import Result
+
+HOST = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """`board` is where it runs, HOST for this machine."""
+
+    name: str
+    summary: str
+    board: str
+    run: Callable[[Context], list[Result]]
+
+
+#: Cheap ones first, so that what is easily seen is soon seen.
+ALL = (
+    Suite(lint.NAME, "ruff, mypy --strict, guest/ without a warning", HOST, lint.run),
+    Suite(unit.NAME, "the tool's own tests", HOST, unit.run),
+    Suite(series.NAME, "ferry series check", HOST, series.run),
+    Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
+    Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
+    Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
+    Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run),
+)
+
+#: For --quick: a clone's daily check.
+QUICK = (
+    Suite(unit.NAME, "the tool's own tests", HOST, unit.run),
+    Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
+    Suite(quick_boot.NAME, "kselftests, integrity and flips in small, in one boot", "x86-numa", quick_boot.run),
+)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The selector flipped and mtcopy loaded and unloaded while pages are moved: no splat, no wrong byte, no leak."""
+
+from __future__ import annotations
+
+import shlex
+
+from ferry.build import Kernel
+from ferry.suites import guest_boot, integrity
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+NAME = "flips"
+FLIPS = 1000
+QUICK_FLIPS = 20
+#: The slowest cycle of load, select, deselect, unload that is still no failure.
+FLIP_S = 0.6
+AROUND_S = 120
+
+
+def run(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
+
+
+def jobs(context: Context, kernel: Kernel) -> list[Job]:
+    """One job: integrity with its flipper, which loads and unloads the module itself."""
+    flips = QUICK_FLIPS if context.quick else FLIPS
+    module = shlex.quote(str(kernel.modules[guest_boot.MODULE]))
+    command = f"{integrity.program()} --ktap --seconds 1 --flip --module {module} --flips {flips}"
+    return [Job(NAME, NAME, command, int(flips * FLIP_S) + AROUND_S)]

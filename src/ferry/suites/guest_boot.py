@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots the debug kernel once and runs one or more programs in it, each of which says in KTAP what it found."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry import boot, build, progress
+from ferry.build import Kernel
+from ferry.errors import AllSkipped, FerryError
+from ferry.suites import ktap
+from ferry.suites.context import Context
+from ferry.suites.result import Outcome, Result, broken, failed, passed, verdict
+
+MODULE = "ferry_mtcopy"
+_SYSFS = "/sys/kernel/mm/migration"
+_MARK = "ferry-test-job"
+
+#: An emulated CPU that the host does not run for a while looks locked up to the guest. Both detectors stay, with the
+#: longest patience they know (s): a real lock-up lasts.
+PATIENCE = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program to run in the guest: `command` prints KTAP and is done within `seconds`.
+
+    `setup` are shell lines before it, each of which must succeed; `migrator` is one that must have copied meanwhile.
+    """
+
+    suite: str
+    name: str
+    command: str
+    seconds: int
+    setup: tuple[str, ...] = ()
+    migrator: str = ""
+
+
+def debug_kernel(context: Context) -> Kernel:
+    """The kernel under test, which complains of what a release kernel lets pass."""
+    return build.build(context.board, "ferry", debug=True)
+
+
+def load(kernel: Kernel) -> str:
+    """The shell line that loads mtcopy."""
+    return f"insmod {shlex.quote(str(kernel.modules[MODULE]))}"
+
+
+def select(migrator: str, **knobs: object) -> tuple[str, ...]:
+    """The shell lines that set a migrator's knobs, then select it."""
+    lines = [f"echo {value} >{_SYSFS}/{migrator}/{knob}" for knob, value in knobs.items()]
+    return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
+
+
+def run_jobs(context: Context, kernel: Kernel, jobs: Sequence[Job], name: str) -> list[Result]:
+    """Boot once, run the jobs in turn, return all their results and the boot's own."""
+    share = context.logs / name
+    share.mkdir(parents=True)
+    limit = context.board.boot_timeout_s + sum(job.seconds for job in jobs)
+    started = time.monotonic()
+    suite = jobs[-1].suite
+    try:
+        with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
+            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=PATIENCE,
+                      on_line=_Follower(stage, [job.name for job in jobs]))
+        end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
+    except FerryError as error:
+        end = broken(suite, f"{name}: boot", error, time.monotonic() - started)
+    return [result for job in jobs for result in results(job, share)] + [end]
+
+
+class _Follower:
+    """Shows which job a boot has come to, by the marks on its console."""
+
+    def __init__(self, stage: progress.Stage, names: Sequence[str]) -> None:
+        self._stage = stage
+        self._names = names
+        self._done = -1
+
+    def __call__(self, line: str) -> None:
+        self._done += _MARK in line
+        text = self._names[self._done] if 0 <= self._done < len(self._names) else "booting"
+        self._stage.update(max(self._done, 0), len(self._names), text)
+
+
+def script(jobs: Sequence[Job]) -> str:
+    """The shell lines for all jobs; one that fails does not keep the next from running."""
+    return "\n".join(line for job in jobs for line in _job_lines(job))
+
+
+def _job_lines(job: Job) -> list[str]:
+    """What a job prints goes to its file and, so that it stands among the kernel's own words, to the console.
+
+    A subshell under set -e: a setup line that fails ends the job without a result, which is a failure.
+    """
+    count = f"cat {_SYSFS}/stats/{job.migrator}/batches" if job.migrator else "echo"
+    body = "\n".join((f"echo {_MARK} {job.name} >&2", *job.setup, f"{count} >{job.name}.before", job.command))
+    return [
+        f"{{ ( set -e\n{body}\n); echo $? >{job.name}.status; }} 2>{job.name}.err | tee {job.name}.ktap",
+        f"cat {job.name}.err",
+        f"{count} >{job.name}.after",
+        f"echo off >{_SYSFS}/migrator",
+        f"if grep -q ^{MODULE} /proc/modules; then rmmod {MODULE}; fi",
+    ]
+
+
+def results(job: Job, share: Path) -> list[Result]:
+    """What a job left in the share. Nothing at all is a failure, not an empty list."""
+    log = share / f"{job.name}.ktap"
+    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    found = ktap.parse(job.suite, job.name, lines, log) if lines else []
+    return found + _ending(job, share, found) + _used(job, share)
+
+
+def _ending(job: Job, share: Path, found: list[Result]) -> list[Result]:
+    """A failure when the program's exit status says more than its results do."""
+    status = _number(share / f"{job.name}.status")
+    if any(result.outcome is Outcome.FAILED for result in found) or (status == 0 and found):
+        return []
+    if status == AllSkipped.status and found:
+        return []
+    words = (share / f"{job.name}.err").read_text(errors="replace").split("\n") if status is not None else []
+    last = next((line for line in reversed(words) if line.strip() and _MARK not in line), "it said nothing")
+    how = "did not end" if status is None else f"ended with status {status}"
+    return [failed(job.suite, job.name, f"{how}, after {len(found)} results: {last}", log=share / "console.log")]
+
+
+def _used(job: Job, share: Path) -> list[Result]:
+    """A run in which the migrator copied nothing tested something else."""
+    if not job.migrator:
+        return []
+    before, after = (_number(share / f"{job.name}.{when}") for when in ("before", "after"))
+    ok = before is not None and after is not None and after > before
+    reason = f"the migrator's batches went from {before} to {after}"
+    return [verdict(ok, job.suite, f"{job.name}: {job.migrator} copied", reason, log=share / "console.log")]
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Does every byte survive, whatever gets in the way? guest/integrity under each migrator, on the debug kernel."""
+
+from __future__ import annotations
+
+import shlex
+
+from ferry import guest
+from ferry.build import Kernel
+from ferry.suites import guest_boot
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+NAME = "integrity"
+LOAD_S = 60
+QUICK_LOAD_S = 10
+#: On top of the time under load: touching the memory, winding up, the audits.
+AROUND_S = 120
+#: readdisk, writedisk and odirect need a file system on a block device; the rest of the guest is on 9p and tmpfs.
+DISK = "/tmp/disk"
+MAKE_DISK = (
+    f"mkdir -p {DISK}",
+    f"truncate -s 128M {DISK}.img",
+    f"mkfs.ext4 -q -F {DISK}.img",
+    f"mountpoint -q {DISK} || mount -o loop {DISK}.img {DISK}",
+)
+
+
+def run(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
+
+
+def jobs(context: Context, kernel: Kernel) -> list[Job]:
+    """One job a migrator; the quick choice is the one in which most can go wrong."""
+    two = _mtcopy(context, kernel, 2)
+    return [two] if context.quick else [_job(context, "kernel", "kernel", guest_boot.select("kernel")), two,
+                                        _mtcopy(context, kernel, 4)]
+
+
+def _mtcopy(context: Context, kernel: Kernel, threads: int) -> Job:
+    setup = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=threads))
+    return _job(context, f"mtcopy{threads}", "mtcopy", setup)
+
+
+def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
+    seconds = QUICK_LOAD_S if context.quick else LOAD_S
+    command = f"{program()} --ktap --seconds {seconds} --file {DISK}"
+    return Job(NAME, name, command, seconds + AROUND_S, (*MAKE_DISK, *setup), migrator)
+
+
+def program() -> str:
+    """integrity, ready for the shell."""
+    return shlex.quote(str(guest.programs()["integrity"]))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The series' own kselftests, built against the harness of the kernel's tree, run on the debug kernel."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+from ferry import patches, proc, source
+from ferry.build import Kernel
+from ferry.errors import InfraError
+from ferry.suites import guest_boot
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+NAME = "selftests"
+SOURCES = "tools/testing/selftests/mm"
+HEADERS = ("tools/testing/selftests", "tools/testing/selftests/kselftest", "tools/include")
+#: One program, on an emulated debug kernel.
+TEST_S = 120
+
+
+def run(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
+
+
+def jobs(context: Context, kernel: Kernel) -> list[Job]:
+    """One job a program, with mtcopy loaded so that its knobs are tested too."""
+    return [
+        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=(guest_boot.load(kernel),))
+        for program in _programs(context.logs)
+    ]
+
+
+def _programs(logs: Path) -> list[Path]:
+    """Build every selftest of the overlay. Raises InfraError with the compiler's first error."""
+    tests = sorted((patches.overlay_dir() / SOURCES).glob("*.c"))
+    tree = source.obtain().path
+    return [_compiled(test, tree, logs) for test in tests]
+
+
+def _compiled(test: Path, tree: Path, logs: Path) -> Path:
+    out = logs / test.stem
+    log = logs / f"{test.stem}.build.log"
+    include = [word for headers in HEADERS for word in ("-I", str(tree / headers))]
+    command = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", *include, str(test), "-o", str(out)]
+    done = proc.run(command, log=log)
+    if done.status:
+        said = next((line for line in done.tail if "error" in line), "see the log")
+        raise InfraError(f"{test.name} does not build: {said}", hint="./ferry doctor", log=log)
+    return out

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry test`: everything that must hold, suite by suite."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ferry import boards, paths, progress, suites
+from ferry.errors import FerryError, UsageError
+from ferry.suites import Suite, summary
+from ferry.suites.context import Context
+from ferry.suites.result import broken, exit_status
+from ferry.suites.summary import Finished
+
+#: Logs of that many runs are kept.
+KEPT = 10
+DEFAULT_BOARD = "x86-numa"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    names = ", ".join(suite.name for suite in suites.ALL)
+    parser = sub.add_parser("test", help="run the tests: of the tool, the series and the kernel",
+                            description=f"Suites, in order: {names}. A skip is shown as a skip; all skipped is exit 4.")
+    parser.add_argument("--suite", metavar="NAME[,NAME]", help="only these suites")
+    parser.add_argument("--board", choices=boards.names(), help="only the suites that run on this board")
+    parser.add_argument("--quick", action="store_true", help="pytest, KUnit and one short boot")
+    parser.add_argument("--format", choices=summary.FORMATS, default="table", help="default: table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the chosen suites, print what they found; the exit status is that of the worst result."""
+    chosen = choose(args.suite, args.board, args.quick)
+    logs = _log_directory()
+    context = Context(boards.load(DEFAULT_BOARD), logs, args.quick)
+    finished = [run_suite(suite, context) for suite in chosen]
+    print(summary.render(finished, logs, args.format))
+    return exit_status(summary.every(finished))
+
+
+def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
+    """The suites to run, in their own order. Raises UsageError for a name nobody has and for a choice of none."""
+    known = suites.QUICK if quick else suites.ALL
+    names = [name.strip() for name in named.split(",")] if named is not None else [suite.name for suite in known]
+    for name in names:
+        if name not in [suite.name for suite in known]:
+            raise UsageError(f"no {'quick ' if quick else ''}suite is called {name!r}",
+                             hint=f"--suite {','.join(suite.name for suite in known)}")
+    chosen = [suite for suite in known if suite.name in names and board in (None, suite.board)]
+    if not chosen:
+        where = sorted({suite.board for suite in known if suite.name in names and suite.board})
+        hint = f"--board {'|'.join(where)}" if where else "leave --board out"
+        raise UsageError(f"none of these suites runs on {board}", hint=hint)
+    return chosen
+
+
+def run_suite(suite: Suite, context: Context) -> Finished:
+    """A suite's results; one that cannot be run is a failure of its own, and the next suites still run."""
+    started = time.monotonic()
+    try:
+        results = suite.run(context)
+    except UsageError:
+        raise
+    except FerryError as error:
+        results = [broken(suite.name, "run", error, time.monotonic() - started)]
+    finished = Finished(suite.name, results, time.monotonic() - started)
+    progress.note(f"{suite.name}: {summary.tally(results)} ({finished.seconds:.0f} s)")
+    return finished
+
+
+def _log_directory() -> Path:
+    """A new directory for this run's logs; the oldest ones go."""
+    home = paths.cache_dir() / "tests"
+    home.mkdir(exist_ok=True)
+    for old in sorted(path for path in home.iterdir() if path.is_dir())[: -KEPT + 1]:
+        shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-", dir=home))
