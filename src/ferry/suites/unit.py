@@ -37,7 +37,7 @@ def read(report: Path, log: Path) -> list[Result]:
 
 
 def _result(case: ElementTree.Element, log: Path) -> Result:
-    name = f"{case.get('classname', '')}.{case.get('name', '')}".removeprefix("tests.").lstrip(".")
+    name = f"{case.get('classname', '')}.{case.get('name', '')}".lstrip(".").removeprefix("tests.")
     seconds = float(case.get("time", 0))
     for tag in ("failure", "error"):
         if (found := case.find(tag)) is not None:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Jobs of a boot: their shell lines run by this machine's own shell, and what is made of what they leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ferry.suites import guest_boot
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Outcome, Result, exit_status, failed
+
+GOOD = "printf 'KTAP version 1\\n1..1\\nok 1 read\\n'"
+BAD = "printf 'KTAP version 1\\n1..1\\nnot ok 1 read\\n'"
+
+
+@pytest.fixture(autouse=True)
+def own_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's parser has its own tests; here one result line is one result."""
+
+    def parse(suite: str, prefix: str, lines: list[str], log: Path) -> list[Result]:
+        words = {"ok": Outcome.PASSED, "not": Outcome.FAILED}
+        return [Result(suite, f"{prefix}.{line.split()[-1]}", words[line.split()[0]])
+                for line in lines if line.startswith(("ok", "not ok"))]
+
+    monkeypatch.setattr(guest_boot.ktap, "parse", parse)
+
+
+def results(share: Path, command: str, *, setup: tuple[str, ...] = ()) -> list[Result]:
+    """What comes of one job after its lines have run in `share`."""
+    job = Job("suite", "job", command, 1, setup)
+    subprocess.run(["sh", "-c", guest_boot.script([job])], cwd=share, capture_output=True, check=False, env=os.environ)
+    return guest_boot.results(job, share)
+
+
+def test_a_job_that_ends_well_is_its_results(tmp_path: Path) -> None:
+    assert [(result.name, str(result.outcome)) for result in results(tmp_path, GOOD)] == [("job.read", "passed")]
+    assert (tmp_path / "job.status").read_text() == "0\n"
+
+
+@pytest.mark.parametrize(("command", "setup", "says"), [
+    pytest.param(BAD + "; exit 1", (), "", id="a failed test"),
+    pytest.param(GOOD + "; echo wrong byte >&2; exit 1", (), "status 1, after 1 results: wrong byte", id="a bad end"),
+    pytest.param("true", (), "status 0, after 0 results: it said nothing", id="no result"),
+    pytest.param(GOOD, ("echo cannot >&2; false",), "status 1, after 0 results: cannot", id="no setup"),
+    pytest.param("exit 4", (), "status 4, after 0 results", id="skipped without a word"),
+    pytest.param(GOOD + "; sh -c 'kill -9 $PPID'", (), "status 137, after 1 results", id="killed"),
+])
+def test_any_other_end_is_a_failure(tmp_path: Path, command: str, setup: tuple[str, ...], says: str) -> None:
+    found = results(tmp_path, command, setup=setup)
+    assert exit_status(found) == 1
+    assert says in next(result for result in found if result.outcome is Outcome.FAILED).reason
+
+
+def test_nothing_left_behind_is_a_failure(tmp_path: Path) -> None:
+    assert exit_status(guest_boot.results(Job("suite", "job", "true", 1), tmp_path)) == 1
+
+
+def test_the_next_job_runs_after_a_failed_one(tmp_path: Path) -> None:
+    lines = guest_boot.script([Job("suite", "one", "false", 1), Job("suite", "two", GOOD, 1)])
+    subprocess.run(["sh", "-c", lines], cwd=tmp_path, capture_output=True, check=False)
+    assert (tmp_path / "one.status").read_text() == "1\n" and "ok 1 read" in (tmp_path / "two.ktap").read_text()
+
+
+@pytest.mark.parametrize(("before", "after", "status"), [("3", "9", 0), ("3", "3", 1), ("3", "", 1), (None, None, 1)])
+def test_a_migrator_that_copied_nothing_fails(tmp_path: Path, before: str | None, after: str | None,
+                                              status: int) -> None:
+    (tmp_path / "job.ktap").write_text("ok 1 read\n")
+    (tmp_path / "job.status").write_text("0\n")
+    for when, number in (("before", before), ("after", after)):
+        if number is not None:
+            (tmp_path / f"job.{when}").write_text(number + "\n")
+    found = guest_boot.results(Job("suite", "job", "true", 1, migrator="mtcopy"), tmp_path)
+    assert exit_status(found) == status
+    assert exit_status([*found, failed("suite", "x", "y")]) == 1
