@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 
-from ferry import guest
+from ferry import guest, paths
 from ferry.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
@@ -17,14 +17,8 @@ LOAD_S = 60
 QUICK_LOAD_S = 10
 #: On top of the time under load: touching the memory, winding up, the audits.
 AROUND_S = 120
-#: readdisk, writedisk and odirect need a file system on a block device; the rest of the guest is on 9p and tmpfs.
-DISK = "/tmp/disk"
-MAKE_DISK = (
-    f"mkdir -p {DISK}",
-    f"truncate -s 128M {DISK}.img",
-    f"mkfs.ext4 -q -F {DISK}.img",
-    f"mountpoint -q {DISK} || mount -o loop {DISK}.img {DISK}",
-)
+#: The file system that readdisk, writedisk and odirect need: the rest of the guest is on 9p and tmpfs.
+DISK_MIB = 128
 
 
 def run(context: Context) -> list[Result]:
@@ -46,8 +40,9 @@ def _mtcopy(context: Context, kernel: Kernel, threads: int) -> Job:
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
     seconds = QUICK_LOAD_S if context.quick else LOAD_S
-    command = f"{program()} --ktap --seconds {seconds} --file {DISK}"
-    return Job(NAME, name, command, seconds + AROUND_S, (*MAKE_DISK, *setup), migrator)
+    wrapper = shlex.quote(str(paths.repo_root() / "guest/with-ext4.sh"))
+    command = f"sh {wrapper} {DISK_MIB} {program()} --ktap --seconds {seconds} --file @"
+    return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)
 
 
 def program() -> str:
