@@ -42,6 +42,8 @@ class Board:
     ferry_configs: tuple[str, ...]
     """Added for the ferry kernel only: stock is the same configuration without them."""
     debug_configs: tuple[str, ...]
+    ferry_debug_configs: tuple[str, ...]
+    """Added for the debug variant of the ferry kernel."""
     cpus: int
     nodes: tuple[Node, ...]
     append: tuple[str, ...]
@@ -50,6 +52,8 @@ class Board:
     """From start to the end of a command that does nothing."""
     build_steps: int
     """Lines that make prints for a whole build, for the first progress bar only."""
+    ferry_debug_configs: tuple[str, ...] = ()
+    """Added for the ferry kernel's debug variant only: its tests."""
     qemu_cpu: str = ""
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False

@@ -97,7 +97,7 @@ static struct mtcopy_job *mtcopy_job_get(void)
 
 static void mtcopy_job_put(struct mtcopy_job *job)
 {
-	atomic_dec_return_release(&job->refs);
+	WARN_ON_ONCE(atomic_dec_return_release(&job->refs) < 0);
 }
 
 /* Claim and copy one chunk. Return false when none was left. */

@@ -84,18 +84,17 @@ static int mtcopy_cpu_changed(unsigned int cpu)
  * @max:	how many are wanted
  *
  * Context: any.
- * Return: how many there are; the calling CPU is never among them.
+ * Return: how many there are. The calling CPU, being busy, is not among them.
  */
 unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max)
 {
-	unsigned int self = raw_smp_processor_id();
 	const struct mtcopy_plan *plan;
 	unsigned int i, nr = 0;
 
 	guard(rcu)();
 	plan = rcu_dereference(mtcopy_plans[nid]);
 	for (i = 0; plan && i < plan->nr && nr < max; i++)
-		if (plan->cpus[i] != self && ferry_cpu_idle(plan->cpus[i]))
+		if (ferry_cpu_idle(plan->cpus[i]))
 			cpus[nr++] = plan->cpus[i];
 	return nr;
 }
