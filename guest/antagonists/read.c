@@ -15,4 +15,6 @@ static bool act(struct actor *actor)
 	return true;
 }
 
-const struct antagonist read_antagonist = { .name = "read", .act = act, .many = true };
+const struct antagonist read_antagonist = {
+	.name = "read", .act = act, .many = true, .yields = true,
+};

@@ -50,7 +50,7 @@ static void require_zeros(const struct span *span)
 
 static bool discard(const struct span *span)
 {
-	/* Fails where the pages are locked. */
+	/* Fails at the first mapping that is locked, when those before it are gone already. */
 	return !madvise(span_address(span), span_bytes(span), MADV_DONTNEED);
 }
 
@@ -67,14 +67,15 @@ static bool map_anew(const struct span *span)
 static bool replace(struct actor *actor, bool (*drop)(const struct span *))
 {
 	struct span span;
-	bool dropped;
+	bool dropped = false;
 
 	/* Twins would lose MADV_MERGEABLE, and are not large. */
 	if (!span_pick_claimed(actor, &span, AREA_LARGE, 0, MOST_PAGES))
 		return false;
-	dropped = span_check(&span, "split") && drop(&span);
-	if (dropped) {
-		require_zeros(&span);
+	if (span_check(&span, "split")) {
+		dropped = drop(&span);
+		if (dropped)
+			require_zeros(&span);
 		span_stamp(&span);
 	}
 	span_release(&span);

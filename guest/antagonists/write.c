@@ -19,4 +19,6 @@ static bool act(struct actor *actor)
 	return true;
 }
 
-const struct antagonist write_antagonist = { .name = "write", .act = act, .many = true };
+const struct antagonist write_antagonist = {
+	.name = "write", .act = act, .many = true, .yields = true,
+};

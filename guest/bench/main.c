@@ -11,14 +11,13 @@
 #include "node.h"
 #include "options.h"
 #include "quit.h"
-#include "rolling.h"
 #include "stamp.h"
 
 struct bench {
 	struct options options;
 	struct memory memory;
 	struct moveset set;
-	uint32_t generation;	/* of the content; one more with every sample */
+	bool renew;		/* see memory_must_renew() */
 };
 
 /* Everything that can be refused is refused here, before time is spent. */
@@ -46,6 +45,7 @@ static void print_start(const struct options *options)
 	json_int(&json, "to", options->to);
 	json_int(&json, "hogs", options->hogs);
 	json_flag(&json, "single", options->single);
+	json_flag(&json, "renewed", memory_must_renew(options));
 	json_int(&json, "configs", options->config_count);
 	json_end(&json);
 }
@@ -71,15 +71,30 @@ static void print_sample(const struct bench *bench, const struct config *config,
 	json_end(&json);
 }
 
+static struct move_result move_leg(struct bench *bench, int from, int to)
+{
+	const struct options *options = &bench->options;
+	struct move_result result;
+
+	if (bench->renew)
+		memory_renew(&bench->memory, from);
+	else
+		rolling_step(&bench->memory.content);
+	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->single);
+	/* A folio that was split leaves its tail behind, uncounted. Single pages cannot split. */
+	if (options->folio_bytes > PAGE_BYTES)
+		memory_require_folios(&bench->memory, options, "after a move");
+	return result;
+}
+
 static void take_sample(struct bench *bench, const struct config *config, unsigned int round)
 {
 	const struct options *options = &bench->options;
 	struct move_result there, back;
 
 	config_apply(config);
-	rolling_step(bench->memory.base, options->bytes, ++bench->generation);
-	there = moveset_move(&bench->set, options->to, MPOL_MF_MOVE, options->single);
-	back = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, options->single);
+	there = move_leg(bench, options->from, options->to);
+	back = move_leg(bench, options->to, options->from);
 	print_sample(bench, config, round, &there, &back);
 	if (!there.moved || !back.moved)
 		quit(EXIT_FAILED, "%s: nothing moved: %s", config->label,
@@ -100,6 +115,7 @@ static void set_up(struct bench *bench)
 	const struct options *options = &bench->options;
 	struct move_result placed;
 
+	bench->renew = memory_must_renew(options);
 	memory_open(&bench->memory, options);
 	moveset_init(&bench->set, bench->memory.base, options->bytes, options->folio_bytes);
 	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, false);
@@ -120,7 +136,7 @@ int main(int argc, char **argv)
 	hogs_start(bench.options.hogs);
 	print_start(&bench.options);
 	measure(&bench);
-	rolling_verify(bench.memory.base, bench.options.bytes, bench.generation);
+	rolling_verify(&bench.memory.content);
 	memory_require_folios(&bench.memory, &bench.options, "after the last sample");
 	moveset_free(&bench.set);
 	memory_close(&bench.memory, &bench.options);

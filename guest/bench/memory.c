@@ -42,12 +42,8 @@ static void map(struct memory *memory)
 	memory->base = reserve(memory->bytes);
 	if (mmap(memory->base, memory->bytes, PROT_READ | PROT_WRITE, flags, memory->fd, 0) == MAP_FAILED)
 		quit(EXIT_FAILED, "cannot map %zu bytes: %m", memory->bytes);
-}
-
-static void stamp_all(struct memory *memory)
-{
-	for (size_t i = 0; i < memory->bytes / PAGE_BYTES; i++)
-		stamp_write(memory->base + i * PAGE_BYTES, i, 0);
+	memory->content.base = memory->base;
+	memory->content.bytes = memory->bytes;
 }
 
 static void advise_folio(struct memory *memory, size_t folio_bytes, bool shmem)
@@ -67,7 +63,7 @@ static void open_anon(struct memory *memory, const struct options *options)
 	map(memory);
 	node_bind(memory->base, memory->bytes, options->from);
 	advise_folio(memory, options->folio_bytes, false);
-	stamp_all(memory);
+	rolling_fill(&memory->content);
 }
 
 static void open_shmem(struct memory *memory, const struct options *options)
@@ -78,22 +74,19 @@ static void open_shmem(struct memory *memory, const struct options *options)
 	map(memory);
 	node_bind(memory->base, memory->bytes, options->from);
 	advise_folio(memory, options->folio_bytes, true);
-	stamp_all(memory);
+	rolling_fill(&memory->content);
 }
 
 /* A write of one folio's size and alignment is what makes a file system choose that folio. */
-static void fill_file(struct memory *memory, const char *path, size_t folio_bytes)
+static void allocate_file(struct memory *memory, const char *path, size_t folio_bytes)
 {
-	char *folio = aligned_alloc(PAGE_BYTES, folio_bytes);
+	char *folio = calloc(1, folio_bytes);
 
 	if (!folio)
 		quit(EXIT_FAILED, "no memory for one folio");
-	for (size_t at = 0; at < memory->bytes; at += folio_bytes) {
-		for (size_t i = 0; i < folio_bytes; i += PAGE_BYTES)
-			stamp_write(folio + i, (at + i) / PAGE_BYTES, 0);
+	for (size_t at = 0; at < memory->bytes; at += folio_bytes)
 		if (pwrite(memory->fd, folio, folio_bytes, at) != (ssize_t)folio_bytes)
 			quit(EXIT_FAILED, "writing %s: %m", path);
-	}
 	free(folio);
 }
 
@@ -104,13 +97,12 @@ static void open_file(struct memory *memory, const struct options *options)
 		quit(EXIT_USAGE, "--file %s: %m", options->file);
 	/* The page cache follows the policy of the task that fills it. */
 	numa_set_preferred(options->from);
-	fill_file(memory, options->file, options->folio_bytes);
-	/* Clean pages: writeback that starts by itself would make pages busy at random. */
+	allocate_file(memory, options->file, options->folio_bytes);
+	map(memory);
+	rolling_fill(&memory->content);
+	/* Writeback that starts by itself would make pages busy at random. */
 	if (fsync(memory->fd))
 		quit(EXIT_FAILED, "fsync %s: %m", options->file);
-	map(memory);
-	if (madvise(memory->base, memory->bytes, MADV_POPULATE_WRITE))
-		quit(EXIT_FAILED, "cannot map %s: %m", options->file);
 }
 
 static void open_swapcache(struct memory *memory, const struct options *options)
@@ -137,6 +129,21 @@ void memory_open(struct memory *memory, const struct options *options)
 
 	*memory = (struct memory){ .bytes = options->bytes, .fd = -1 };
 	open_kind[options->kind](memory, options);
+}
+
+bool memory_must_renew(const struct options *options)
+{
+	return options->kind == KIND_ANON && options->folio_bytes > PAGE_BYTES &&
+	       options->folio_bytes < THP_ALIGN;
+}
+
+void memory_renew(struct memory *memory, int node)
+{
+	rolling_check(&memory->content);
+	if (madvise(memory->base, memory->bytes, MADV_DONTNEED))
+		quit(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
+	node_bind(memory->base, memory->bytes, node);
+	rolling_fill(&memory->content);
 }
 
 void memory_close(struct memory *memory, const struct options *options)

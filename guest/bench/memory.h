@@ -4,18 +4,30 @@
 #define BENCH_MEMORY_H
 
 #include "options.h"
+#include "rolling.h"
 #include "swapdev.h"
 
 struct memory {
 	char *base;
 	size_t bytes;
 	int fd;			/* of shmem and file; else -1 */
+	struct rolling content;
 	struct swapdev swap;	/* of swapcache */
 };
 
-/* Allocated on options->from, every page stamped with generation 0. */
+/* Allocated on options->from and filled. */
 void memory_open(struct memory *memory, const struct options *options);
 void memory_close(struct memory *memory, const struct options *options);
+
+/*
+ * Linux 7.3 marks an anonymous folio that is neither one page nor mapped by a PMD as partially
+ * mapped while it unmaps it for migration, carries the mark over to the copy, and so splits the
+ * folio when it migrates again. Such memory has to be made anew before each move.
+ */
+bool memory_must_renew(const struct options *options);
+
+/* Anonymous memory made anew on `node`, with new content. */
+void memory_renew(struct memory *memory, int node);
 
 /* End the program unless all of it still is of the folio size (and, for swapcache, in the swap cache). */
 void memory_require_folios(const struct memory *memory, const struct options *options, const char *when);

@@ -4,18 +4,24 @@
 #include "quit.h"
 #include "stamp.h"
 
-static uint64_t expected_word(uint32_t page, uint32_t word, uint32_t last)
+static uint64_t expected_word(const struct rolling *rolling, uint32_t page, uint32_t word)
 {
-	/* The newest generation, not after `last`, that is stored in this word; 0 if there was none. */
-	uint32_t age = (last - word) % PAGE_WORDS;
+	/* How many generations ago this word was stored, unless all words were stored since. */
+	uint32_t age = (rolling->last - word) % PAGE_WORDS;
+	uint32_t generation = age < rolling->last - rolling->whole ? rolling->last - age : rolling->whole;
 
-	return stamp_word(page, age < last ? last - age : 0, word);
+	return stamp_word(page, generation, word);
 }
 
-static void check_word(const char *memory, uint32_t page, uint32_t word, uint32_t last)
+static volatile uint64_t *word_at(const struct rolling *rolling, uint32_t page, uint32_t word)
 {
-	uint64_t expected = expected_word(page, word, last);
-	uint64_t found = ((const volatile uint64_t *)memory)[word];
+	return (volatile uint64_t *)(rolling->base + page * PAGE_BYTES) + word;
+}
+
+static void check_word(const struct rolling *rolling, uint32_t page, uint32_t word)
+{
+	uint64_t expected = expected_word(rolling, page, word);
+	uint64_t found = *word_at(rolling, page, word);
 	char expected_text[80], found_text[80];
 
 	if (found == expected)
@@ -23,24 +29,40 @@ static void check_word(const char *memory, uint32_t page, uint32_t word, uint32_
 	stamp_describe(expected, expected_text, sizeof(expected_text));
 	stamp_describe(found, found_text, sizeof(found_text));
 	quit(EXIT_FAILED, "wrong byte in page %u at offset %zu: expected %s, found %s",
-	     page, page * PAGE_BYTES + word * sizeof(found), expected_text, found_text);
+	     page, word * sizeof(found), expected_text, found_text);
 }
 
-void rolling_step(char *base, size_t bytes, uint32_t generation)
+static uint32_t pages(const struct rolling *rolling)
 {
-	uint32_t word = generation % PAGE_WORDS;
-
-	for (uint32_t page = 0; page < bytes / PAGE_BYTES; page++) {
-		char *memory = base + page * PAGE_BYTES;
-
-		check_word(memory, page, (generation - 1) % PAGE_WORDS, generation - 1);
-		((volatile uint64_t *)memory)[word] = stamp_word(page, generation, word);
-	}
+	return rolling->bytes / PAGE_BYTES;
 }
 
-void rolling_verify(const char *base, size_t bytes, uint32_t generation)
+void rolling_fill(struct rolling *rolling)
 {
-	for (uint32_t page = 0; page < bytes / PAGE_BYTES; page++)
+	rolling->whole = ++rolling->last;
+	for (uint32_t page = 0; page < pages(rolling); page++)
+		stamp_write(rolling->base + page * PAGE_BYTES, page, rolling->whole);
+}
+
+void rolling_check(const struct rolling *rolling)
+{
+	for (uint32_t page = 0; page < pages(rolling); page++)
+		check_word(rolling, page, rolling->last % PAGE_WORDS);
+}
+
+void rolling_step(struct rolling *rolling)
+{
+	uint32_t next = rolling->last + 1;
+
+	rolling_check(rolling);
+	for (uint32_t page = 0; page < pages(rolling); page++)
+		*word_at(rolling, page, next % PAGE_WORDS) = stamp_word(page, next, next % PAGE_WORDS);
+	rolling->last = next;
+}
+
+void rolling_verify(const struct rolling *rolling)
+{
+	for (uint32_t page = 0; page < pages(rolling); page++)
 		for (uint32_t word = 0; word < PAGE_WORDS; word++)
-			check_word(base + page * PAGE_BYTES, page, word, generation);
+			check_word(rolling, page, word);
 }

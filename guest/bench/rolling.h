@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Content that changes with every sample at the price of one word a page: sample g stores its
- * generation in word g mod PAGE_WORDS, so a copy left out in any sample shows in that word, and
- * what each word must hold after the last sample is known without a record.
+ * Content that changes with every generation at the price of one word a page: generation g is
+ * stored in word g mod PAGE_WORDS, so a copy left out at any time shows in that word, and what
+ * each word must hold is known without a record. Anything wrong ends the program with EXIT_FAILED.
  */
 #ifndef BENCH_ROLLING_H
 #define BENCH_ROLLING_H
@@ -10,10 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Check the word of the last sample, store that of this one (generation, from 1). Wrong: EXIT_FAILED. */
-void rolling_step(char *base, size_t bytes, uint32_t generation);
+struct rolling {
+	char *base;
+	size_t bytes;
+	uint32_t whole;		/* generation in which all words were stored */
+	uint32_t last;		/* newest generation */
+};
 
-/* Check every word of every page after the last sample. Wrong: EXIT_FAILED. */
-void rolling_verify(const char *base, size_t bytes, uint32_t generation);
+/* Store the next generation in every word. */
+void rolling_fill(struct rolling *rolling);
+
+/* Check the word of the newest generation in each page. */
+void rolling_check(const struct rolling *rolling);
+
+/* The same, and store the next generation. */
+void rolling_step(struct rolling *rolling);
+
+/* Check every word of every page. */
+void rolling_verify(const struct rolling *rolling);
 
 #endif

@@ -2,7 +2,6 @@
 #include "audit.h"
 
 #include <inttypes.h>
-#include <numa.h>
 #include <numaif.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,15 +87,10 @@ void audit_references(struct arena *arena)
 
 uint64_t audit_free_kb(void)
 {
-	uint64_t free_kb = 0;
-
 	sync();
 	if (!sysfile_write("/proc/sys/vm/drop_caches", "3"))
 		quit(EXIT_FAILED, "cannot drop caches: %m");
-	for (int node = 0; node <= numa_max_node(); node++)
-		if (numa_bitmask_isbitset(numa_all_nodes_ptr, node))
-			free_kb += node_free_kb(node);
-	return free_kb;
+	return nodes_free_kb();
 }
 
 uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb)

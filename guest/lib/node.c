@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "node.h"
 
+#include <inttypes.h>
 #include <numa.h>
 #include <numaif.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "quit.h"
 
@@ -17,13 +20,22 @@ void node_require(const char *option, int node)
 		     option, node, numa_max_node());
 }
 
-uint64_t node_free_kb(int node)
+uint64_t nodes_free_kb(void)
 {
-	long long free_bytes = 0;
+	FILE *zones = fopen("/proc/zoneinfo", "re");
+	uint64_t pages = 0, count;
+	char line[256];
 
-	if (numa_node_size64(node, &free_bytes) < 0)
-		quit(EXIT_FAILED, "cannot read the free memory of node %d: %m", node);
-	return free_bytes / 1024;
+	if (!zones)
+		quit(EXIT_MISSING, "cannot read /proc/zoneinfo: %m");
+	while (fgets(line, sizeof(line), zones)) {
+		/* "pages free" is the zone's own line, "count:" that of each CPU's lists. */
+		if (sscanf(line, "  pages free %" SCNu64, &count) == 1 ||
+		    sscanf(line, " count: %" SCNu64, &count) == 1)
+			pages += count;
+	}
+	fclose(zones);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 void node_bind(void *memory, size_t bytes, int node)

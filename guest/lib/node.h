@@ -9,8 +9,11 @@
 /* End the program with EXIT_MISSING unless the node exists and has memory. */
 void node_require(const char *option, int node);
 
-/* MemFree of one node in kB. */
-uint64_t node_free_kb(int node);
+/*
+ * kB free on all nodes. Unlike MemFree this counts the pages on per-CPU lists too, which may hold
+ * tens of megabytes after a busy time and are as free as any.
+ */
+uint64_t nodes_free_kb(void);
 
 /* Let memory at this address be allocated on this node only. */
 void node_bind(void *memory, size_t bytes, int node);

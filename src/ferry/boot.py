@@ -115,7 +115,9 @@ def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str])
     use_kvm = board.kvm and kvm.works(kernel.image)
     line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]
-    line += ["--run", kernel.image, "--cpus", str(board.cpus), "--memory", f"{board.memory_mib}M"]
+    # A socket for each node with CPUs: a last-level cache shared across nodes makes the kernel warn.
+    sockets = sum(bool(node.cpus) for node in board.nodes)
+    line += ["--run", kernel.image, "--cpus", f"{board.cpus},sockets={sockets}", "--memory", f"{board.memory_mib}M"]
     for node in board.nodes:
         line += ["--numa", f"{node.memory_mib}M" + (f",cpus={node.cpus}" if node.cpus else "")]
     line += ["--numa-distance", "0,1=20"] if len(board.nodes) > 1 else []

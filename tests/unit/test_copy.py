@@ -18,7 +18,7 @@ def console(ns: dict[tuple[str, int], int], rounds: int = 10) -> list[str]:
         for (method, threads), base in ns.items():
             sample = {"method": method, "threads": threads, "folio_bytes": 2 << 20, "total_bytes": 64 << 20,
                       "round": turn, "ns": base + turn}
-            lines.append(f"[    1.{turn:06}]     # ferry_copy_sample: {json.dumps(sample)}")
+            lines.append(f"[    1.{turn:06}]     # copy_bench: ferry_copy_sample: {json.dumps(sample)}")
     return [*lines, "ok 1 ferry_copy_bench"]
 
 

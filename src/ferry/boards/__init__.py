@@ -42,8 +42,6 @@ class Board:
     ferry_configs: tuple[str, ...]
     """Added for the ferry kernel only: stock is the same configuration without them."""
     debug_configs: tuple[str, ...]
-    ferry_debug_configs: tuple[str, ...]
-    """Added for the debug variant of the ferry kernel."""
     cpus: int
     nodes: tuple[Node, ...]
     append: tuple[str, ...]
