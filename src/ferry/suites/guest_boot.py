@@ -56,9 +56,7 @@ def select(migrator: str, **knobs: object) -> tuple[str, ...]:
     return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
 
 
-def run_jobs(
-    context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, append: Sequence[str] = ()
-) -> list[Result]:
+def run_jobs(context: Context, kernel: Kernel, jobs: Sequence[Job], name: str) -> list[Result]:
     """Boot once, run the jobs in turn, return all their results and the boot's own."""
     share = context.logs / name
     share.mkdir(parents=True)
@@ -67,7 +65,7 @@ def run_jobs(
     suite = jobs[-1].suite
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
-            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=(*PATIENCE, *append),
+            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=PATIENCE,
                       on_line=_Follower(stage, [job.name for job in jobs]))
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
     except FerryError as error:

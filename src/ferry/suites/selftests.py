@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series' own tests on the debug kernel: its KUnit suites at boot, then its kselftests.
-
-User-Mode Linux runs the KUnit suites too, faster and with KASAN, but skips what needs buffer heads, hardware poison or
-the exception table.
-"""
+"""The series' own kselftests, built against the harness of the kernel's tree, run on the debug kernel."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from itertools import takewhile
 from pathlib import Path
 
 from ferry import patches, proc, source
 from ferry.build import Kernel
 from ferry.errors import InfraError
-from ferry.suites import guest_boot, ktap, kunit
+from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
@@ -29,14 +24,7 @@ TEST_S = 120
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    found = guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME, append=kunit.ASKED)
-    return [*_at_boot(context.logs / NAME / "console.log"), *found]
-
-
-def _at_boot(console: Path) -> list[Result]:
-    """What KUnit said before init started; after that the console has the kselftests' words too."""
-    lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
-    return ktap.parse(NAME, "kunit", list(takewhile(lambda line: "as init process" not in line, lines)), console)
+    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
