@@ -21,6 +21,7 @@ def fragments(board: Board, kernel: str, debug: bool) -> list[Path]:
     named = list(board.configs)
     named += board.ferry_configs if kernel == "ferry" else ()
     named += board.debug_configs if debug else ()
+    named += board.ferry_debug_configs if kernel == "ferry" and debug else ()
     found = [paths.kernel_dir() / "configs" / f"{name}.config" for name in named]
     for path in found:
         if not path.is_file():

@@ -50,6 +50,8 @@ class Board:
     """From start to the end of a command that does nothing."""
     build_steps: int
     """Lines that make prints for a whole build, for the first progress bar only."""
+    ferry_debug_configs: tuple[str, ...] = ()
+    """Added for the ferry kernel's debug variant only: its tests."""
     qemu_cpu: str = ""
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False
