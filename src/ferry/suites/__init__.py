@@ -29,7 +29,8 @@ ALL = (
     Suite(unit.NAME, "the tool's own tests", HOST, unit.run),
     Suite(series.NAME, "ferry series check", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
-    Suite(selftests.NAME, "KUnit where x86 has more, kselftests of the control files", "x86-numa", selftests.run),
+    Suite(kunit.NUMA_NAME, "those that User-Mode Linux cannot run, and the rest again", "x86-numa", kunit.run_numa),
+    Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run),
 )
