@@ -37,7 +37,6 @@
  * Lock order: folio locks of both lists -> ferry_srcu -> what the migrator's copy() takes.
  */
 
-#include <linux/hugetlb.h>
 #include <linux/ktime.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -130,12 +129,17 @@ static bool ferry_plain_folio(struct folio *dst, struct folio *src)
 {
 	struct address_space *mapping;
 
-	if (page_has_movable_ops(&src->page) || folio_test_hugetlb(src) ||
-	    folio_is_zone_device(src) || folio_is_zone_device(dst))
+	/* hugetlb and all that has movable_ops have a page type; plain folios have none. */
+	if (page_has_type(&src->page))
+		return false;
+	if (folio_is_zone_device(src) || folio_is_zone_device(dst))
 		return false;
 	/* The move phase reports poison; a DMA engine may not even notice. */
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
+	/* The common case, spared a call; folio_mapping() would say the same. */
+	if (folio_test_anon(src) && !folio_test_swapcache(src))
+		return true;
 	mapping = folio_mapping(src);
 	return !mapping || ferry_plain_mapping(mapping);
 }
@@ -174,24 +178,23 @@ static void ferry_batch_add(struct ferry_batch *batch, struct folio *dst,
 	pair->offset = batch->bytes;
 	pair->status = -EINPROGRESS;
 	batch->bytes += folio_size(src);
-	if (batch->nr == 1)
-		batch->dst_nid = folio_nid(dst);
 }
 
 /* Mark the destinations that are complete. Return their number. */
 static unsigned int ferry_batch_mark(struct ferry_batch *batch, size_t *bytes)
 {
-	unsigned int i, copied = 0;
+	unsigned int i, copied = batch->nr;
 
-	*bytes = 0;
+	*bytes = batch->bytes;
 	for (i = 0; i < batch->nr; i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
-		if (pair->status)
+		if (likely(!pair->status)) {
+			pair->dst->migrate_info |= FERRY_FOLIO_COPIED;
 			continue;
-		pair->dst->migrate_info |= FERRY_FOLIO_COPIED;
-		*bytes += folio_size(pair->src);
-		copied++;
+		}
+		*bytes -= folio_size(pair->src);
+		copied--;
 	}
 	return copied;
 }
@@ -229,6 +232,7 @@ static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batc
 	 */
 	smp_rmb();
 
+	batch->dst_nid = folio_nid(batch->pairs[0].dst);
 	trace_ferry_copy_begin(entry->ops->name, batch->reason, batch->nr,
 			       batch->bytes);
 	start = ktime_get_ns();

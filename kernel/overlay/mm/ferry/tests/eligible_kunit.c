@@ -144,6 +144,17 @@ static void refused_buffers(struct kunit *test)
 #endif
 }
 
+/* hugetlb, and what has movable_ops, have a page type. */
+static void refused_typed(struct kunit *test)
+{
+	struct eligible_ctx *ctx = test->priv;
+
+	__SetPageOffline(&ctx->src->page);
+	expect_refused(test, FERRY_REFUSED_KIND);
+	__ClearPageOffline(&ctx->src->page);
+	expect_eligible(test);
+}
+
 static void refused_pinned(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
@@ -173,6 +184,7 @@ static struct kunit_case eligible_cases[] = {
 	KUNIT_CASE(eligible_page_cache),
 	KUNIT_CASE(refused_unknown_callback),
 	KUNIT_CASE(refused_buffers),
+	KUNIT_CASE(refused_typed),
 	KUNIT_CASE(refused_pinned),
 	KUNIT_CASE(refused_poisoned),
 	{}
