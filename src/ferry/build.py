@@ -82,7 +82,7 @@ def compiler() -> str:
 
 def _load(home: Path, base: Source, kernel: str) -> Kernel:
     made = json.loads((home / "kernel.json").read_text())
-    where = base.path if kernel == "stock" else paths.cache_dir() / "trees" / base.key / "ferry"
+    where = base.path if kernel == "stock" else tree.ferry_tree(base)
     modules = {path.stem.replace("-", "_"): path for path in sorted((home / "modules").glob("*.ko"))}
     return Kernel(home / made["image"], modules, home / "config", home.name, home / "build.log", made["version"], where)
 

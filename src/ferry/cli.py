@@ -18,6 +18,7 @@ VERBS = (
     "doctor",
     "setup",
     "source",
+    "tree",
     "series",
     "config",
     "build",

@@ -59,8 +59,11 @@ def check_survived(config: Path, files: list[Path]) -> None:
         )
 
 
-def configure(tree: Path, objects: Path, arch: str, files: list[Path]) -> Path:
-    """Make objects/.config from tinyconfig and the fragments, keeping the old one's time when nothing changed."""
+def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True) -> Path:
+    """Make objects/.config from tinyconfig and the fragments, keeping the old one's time when nothing changed.
+
+    `whole` says that the tree has every symbol the fragments name, as the first patches of a series have not.
+    """
     objects.mkdir(parents=True, exist_ok=True)
     config = objects / ".config"
     before = (config.read_bytes(), config.stat().st_mtime_ns) if config.is_file() else None
@@ -72,7 +75,8 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path]) -> Path:
         if done.status:
             said = next((line for line in reversed(done.tail) if "rror" in line), "see the log")
             raise InfraError(f"the kernel's configuration could not be made: {said}", hint="./ferry doctor", log=log)
-    check_survived(config, files)
+    if whole:
+        check_survived(config, files)
     if before and before[0] == config.read_bytes():
         os.utime(config, ns=(before[1], before[1]))
     return config

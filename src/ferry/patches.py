@@ -80,10 +80,11 @@ def _covers(path: str, name: str) -> bool:
     return name == path or name.startswith(path.rstrip("/") + "/")
 
 
-def apply_onto(source: Source, series: list[Patch], scratch: Path) -> dict[str, Path]:
+def apply_onto(source: Source, series: list[Patch], scratch: Path, *, exact: bool = False) -> dict[str, Path]:
     """Apply the series to copies, under `scratch`, of the files it touches; they are returned by their kernel path.
 
-    No fuzz: a hunk whose context moved on is refused. Raises InfraError that names hunk, file and both versions.
+    No fuzz: a hunk whose context changed is refused; `exact` refuses one that moved, too. Raises InfraError that names
+    hunk, file and both versions.
     """
     touched = list(dict.fromkeys(name for patch in series for name in patch.files))
     for name in touched:
@@ -92,18 +93,18 @@ def apply_onto(source: Source, series: list[Patch], scratch: Path) -> dict[str, 
             shutil.copy(source.path / name, scratch / name)
     for patch in series:
         if patch.files:
-            apply_one(source, patch, scratch)
+            apply_one(source, patch, scratch, exact=exact)
     return {name: scratch / name for name in touched if (scratch / name).is_file()}
 
 
-def apply_one(source: Source, patch: Patch, scratch: Path) -> None:
+def apply_one(source: Source, patch: Patch, scratch: Path, *, exact: bool = False) -> None:
     """Apply one patch under `scratch`, after a dry run, so that a patch goes in whole or not at all."""
     for dry in (["--dry-run"], []):
         command = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch", "-r", "-", *dry]
         done = subprocess.run(
             [*command, "-i", patch.path.resolve()], cwd=scratch, capture_output=True, text=True, check=False
         )
-        if done.returncode:
+        if done.returncode or (exact and re.search(r"^Hunk #\d+ succeeded at", done.stdout, re.MULTILINE)):
             raise _refused(source, patch, done.stdout + done.stderr)
 
 
@@ -112,7 +113,7 @@ def _refused(source: Source, patch: Patch, said: str) -> InfraError:
     for line in said.splitlines():
         if match := re.match(r"(?:checking|patching) file '?([^' ]+)", line):
             file = match[1]
-        elif match := re.match(r"Hunk #(\d+) (?:FAILED|ignored)(?: at (\d+))?", line):
+        elif match := re.match(r"Hunk #(\d+) (?:FAILED|ignored|succeeded)(?: at (\d+))?", line):
             hunk = f"hunk {match[1]}" + (f" (line {match[2]})" if match[2] else "")
             break
         elif re.search(r"can't find file|No such file|Skipping patch|previously applied", line):

@@ -8,14 +8,16 @@ what a change calls for.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import tempfile
 from pathlib import Path
 
-from ferry import patches, paths, proc, progress
-from ferry.errors import InfraError
-from ferry.source import Source
+from ferry import gitrepo, patches, paths, proc, progress
+from ferry.errors import InfraError, UsageError
+from ferry.patches import Patch
+from ferry.source import Source, obtain
 
 
 def prepare(source: Source, kernel: str) -> Path:
@@ -23,21 +25,30 @@ def prepare(source: Source, kernel: str) -> Path:
 
     Raises InfraError when a patch does not apply or an overlay file exists in the base.
     """
-    if kernel == "stock":
-        return source.path
-    tree = paths.cache_dir() / "trees" / source.key / "ferry"
+    return source.path if kernel == "stock" else materialise(source, "ferry", patches.load())
+
+
+def materialise(source: Source, name: str, series: list[Patch]) -> Path:
+    """The tree called `name`: the base with these patches and the overlay files they introduce."""
+    tree = ferry_tree(source, name)
     if not tree.is_dir():
         _link_farm(source.path, tree)
     with tempfile.TemporaryDirectory(prefix="ferry-apply-", dir=paths.cache_dir()) as scratch:
-        _sync(source.path, tree, wanted_files(source, Path(scratch)))
+        _sync(source.path, tree, _wanted_files(source, series, Path(scratch)))
     return tree
 
 
-def wanted_files(source: Source, scratch: Path) -> dict[str, Path]:
+def ferry_tree(source: Source, name: str = "ferry") -> Path:
+    """Where `materialise` puts the tree."""
+    return paths.cache_dir() / "trees" / source.key / name
+
+
+def _wanted_files(source: Source, series: list[Patch], scratch: Path) -> dict[str, Path]:
     """What differs from the base, by kernel path: overlay files, and patched files made under `scratch`."""
     overlay = patches.overlay_files()
     refuse_collisions(source, overlay)
-    return {**overlay, **patches.apply_onto(source, patches.load(), scratch)}
+    chosen = {name: overlay[name] for patch in series for name in patches.introduced(patch, overlay)}
+    return {**chosen, **patches.apply_onto(source, series, scratch)}
 
 
 def refuse_collisions(source: Source, overlay: dict[str, Path]) -> None:
@@ -51,7 +62,7 @@ def refuse_collisions(source: Source, overlay: dict[str, Path]) -> None:
 
 
 def _link_farm(source: Path, tree: Path) -> None:
-    with progress.stage("making the ferry tree"), paths.publish(tree) as scratch:
+    with progress.stage(f"making the {tree.name} tree"), paths.publish(tree) as scratch:
         try:
             proc.capture(["cp", "-al", f"{source}/.", scratch])
         except InfraError:  # a file system without hard links
@@ -60,7 +71,7 @@ def _link_farm(source: Path, tree: Path) -> None:
 
 def _sync(source: Path, tree: Path, wanted: dict[str, Path]) -> None:
     """Make `tree` the base plus `wanted`, writing only files whose content differs."""
-    record = tree.parent / "ferry.json"
+    record = tree.parent / f"{tree.name}.json"
     before = set(json.loads(record.read_text())) if record.is_file() else set()
     # Recorded before it is done: after an interruption the next run still knows every file that may differ.
     record.write_text(json.dumps(sorted(before | set(wanted))))
@@ -85,3 +96,33 @@ def replace(target: Path, content: Path) -> None:
     fresh.write_bytes(data)
     fresh.chmod(mode)
     fresh.replace(target)
+
+
+def make_git(source: Source, directory: Path) -> None:
+    """An ordinary git tree to edit: the base in one commit, then one commit a patch. Raises UsageError, InfraError."""
+    if directory.exists() and any(directory.iterdir()):
+        raise UsageError(f"{directory} exists and is not empty", hint="another directory, or --import to bring it back")
+    paths.need_disk(directory.absolute().parent, 4_000_000_000, "a git tree of the kernel")
+    with progress.stage(f"copying Linux {source.version}"):
+        directory.mkdir(parents=True, exist_ok=True)
+        proc.capture(["cp", "-a", "--reflink=auto", f"{source.path}/.", directory])
+    with progress.stage("committing it"):
+        gitrepo.init(directory)
+        gitrepo.commit_base(directory, source)
+    with progress.stage("committing the series"):
+        gitrepo.commit_series(directory, source, patches.load())
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = sub.add_parser("tree", help="make an ordinary git tree with the series, or bring its commits back")
+    parser.add_argument("directory", type=Path, metavar="DIR")
+    parser.add_argument("--import", action="store_true", dest="bring_back", help="write DIR's commits to kernel/")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.bring_back:
+        gitrepo.bring_back(args.directory, obtain(), f"{gitrepo.BASE_TAG}..HEAD")
+        return 0
+    make_git(obtain(), args.directory)
+    progress.note(f"edit and commit in {args.directory}, then: ./ferry tree {args.directory} --import")
+    return 0
