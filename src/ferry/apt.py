@@ -15,6 +15,8 @@ from ferry.errors import InfraError
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FETCH_TIMEOUT_S = 900
+STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
+"""Without the first, `update` takes an unreachable mirror for success."""
 
 
 def _etc() -> Path:
@@ -80,7 +82,6 @@ def _options(state: Path, address: str, suite: str) -> list[str]:
         "Dir::Cache::srcpkgcache": "",
         "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
         "Acquire::Languages": "none",
-        "Acquire::Retries": "3",
     }
     return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
 
@@ -96,7 +97,7 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
     package = f"{debian['package']}={debian['version']}"
     with progress.stage(f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)") as stage:
         for verb in (["update"], ["download", package]):
-            command = ["apt-get", "-q", *options, *verb]
+            command = ["apt-get", "-q", *STRICT, *options, *verb]
             done = proc.run(command, cwd=state, log=log, timeout=FETCH_TIMEOUT_S, append=verb != ["update"])
             stage.update(0)
             if done.status:
@@ -113,15 +114,6 @@ def _why(tail: tuple[str, ...], package: str) -> str:
     return f"apt could not fetch {package}: {said}"
 
 
-def missing(packages: list[str]) -> list[str]:
-    """Those of `packages` that dpkg does not know as installed."""
-    command = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages]
-    # dpkg-query fails when it knows one of them not at all; what it prints about the others still holds.
-    done = proc.run(command)
-    installed = {line.split()[0] for line in done.tail if line.endswith(" installed")}
-    return [package for package in packages if package not in installed]
-
-
 def install(packages: list[str], log: Path) -> None:
     """Install by the system's own apt. Raises InfraError; the caller is root."""
     env = {"DEBIAN_FRONTEND": "noninteractive"}
@@ -136,7 +128,12 @@ def install(packages: list[str], log: Path) -> None:
                 stage.update(count, None, line)
 
             done = proc.run(
-                ["apt-get", "-q", *verb], log=log, env=env, progress=on_line, append=verb != ["update"], timeout=1800
+                ["apt-get", "-q", *STRICT, *verb],
+                log=log,
+                env=env,
+                progress=on_line,
+                append=verb != ["update"],
+                timeout=1800,
             )
             if done.status:
                 raise InfraError(

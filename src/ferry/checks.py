@@ -155,9 +155,9 @@ def _checkpatch(source: Source, series: list[Patch]) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
         mails = gitrepo.export(source, Path(scratch) / "mails", signoff=False)[1:]
-        command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff", "--terse", "--show-types"]
-        # The series adds no MAINTAINERS entry: who maintains it is for whoever sends it to say.
-        command += ["--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]
+        command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
+        # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file.
+        command += ["--terse", "--show-types", "--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]
         done = proc.run([*command, *mails], cwd=source.path)
     if done.status:
         yield from (line.replace(str(scratch), "").lstrip("/") for line in done.tail if line.strip())
