@@ -16,7 +16,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import patches, progress
+from ferry import patches, proc, progress
 from ferry.errors import InfraError, UsageError
 from ferry.patches import Patch
 from ferry.source import Source, base
@@ -69,7 +69,8 @@ def commit_base(repo: Path, source: Source) -> None:
 def touched_base(repo: Path, source: Source, series: list[Patch]) -> None:
     """Fill a new repository with only the base files that the series touches, and commit them: seconds, not minutes."""
     init(repo)
-    for name in dict.fromkeys(name for patch in series for name in patch.files):
+    # The attributes say how hunks are labelled.
+    for name in dict.fromkeys([".gitattributes", *(name for patch in series for name in patch.files)]):
         if (source.path / name).is_file():
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.path / name, repo / name)
@@ -171,11 +172,11 @@ def _mail(repo: Path, source: Source, commit: _Commit, commits: list[_Commit]) -
     text = "\n".join(line for line in body if not re.match(r"(Signed-off-by|Overlay):", line)).strip()
     others = {name for other in commits if other is not commit for name in other.added}
     overlay = "".join(f"Overlay: {path}\n" for path in collapse(commit.added, others, source))
-    parts = ["\n".join(textwrap.wrap(f"Subject: [PATCH] {subject}", 75, subsequent_indent=" ")), "", text]
+    parts = ["\n".join(textwrap.wrap(f"Subject: [PATCH] {subject}", 78, subsequent_indent=" ")), "", text]
     stat = diff = ""
     if commit.changed:
         show = ("diff-tree", "--no-commit-id", "--no-renames", "-r", commit.id)
-        stat = git(repo, *show, "--stat", "--summary", "--", *commit.changed)
+        stat = git(repo, *show, "--stat=72", "--summary", "--", *commit.changed)
         diff = "\n" + git(repo, *show, "-p", "--abbrev=12", "--", *commit.changed)
     head = f"From {'0' * 40} Mon Sep 17 00:00:00 2001\nFrom: {author}\nDate: {date}\n"
     return head + "\n".join(parts) + "\n" + (f"\n{overlay}" if overlay else "") + f"---\n{stat}{diff}"
@@ -207,15 +208,15 @@ def _write_overlay(repo: Path, head: str, names: list[str]) -> None:
     """Make the overlay exactly these files, as `head` has them."""
     root = patches.overlay_dir()
     with tempfile.TemporaryDirectory() as scratch:
-        archive = Path(scratch) / "overlay.tar"
+        archive = Path(scratch) / ".tar"
         git(repo, "archive", "-o", archive, head, "--", *names)
-        shutil.unpack_archive(archive, Path(scratch) / "tree", filter="data")
+        proc.capture(["tar", "-x", "-C", scratch, "-f", archive])
         for name, path in patches.overlay_files().items():
             if name not in names:
                 path.unlink()
         for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(Path(scratch) / "tree" / name, root / name)
+            shutil.copy(Path(scratch) / name, root / name)
     for directory in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
         if not any(directory.iterdir()):
             directory.rmdir()
