@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "quit.h"
@@ -16,9 +14,6 @@
 
 /* No act takes seconds, even emulated and on a debug kernel: whoever takes this long hangs. */
 #define STUCK_SECONDS 120
-
-/* A tenth of the CPU time of those who do not yield. */
-#define NICE 10
 
 uint32_t actor_random(struct actor *actor, uint32_t limit)
 {
@@ -38,14 +33,13 @@ static void *play(void *data)
 {
 	struct actor *actor = data;
 
-	/* Linux keeps this per thread. It cannot fail: anyone may be nicer. */
-	if (actor->antagonist->yields)
-		setpriority(PRIO_PROCESS, gettid(), NICE);
 	while (!atomic_load_explicit(&actor->arena->stop, memory_order_relaxed)) {
 		if (actor->antagonist->act(actor))
 			atomic_fetch_add_explicit(&actor->acts, 1, memory_order_relaxed);
 		else
 			sched_yield();
+		if (actor->antagonist->tireless)
+			actor_pause(actor);
 	}
 	return NULL;
 }

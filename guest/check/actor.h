@@ -21,7 +21,8 @@ struct antagonist {
 	/* After all actors have gone. Optional. */
 	void (*finish)(struct arena *arena);
 	bool many;			/* played by --threads actors, else by one */
-	bool yields;			/* never waits, so would leave movers no CPU on a small machine */
+	/* Never waits by itself, so is made to: with no CPU idle, who waits for a lock waits long. */
+	bool tireless;
 	/* Counters of /proc/vmstat one of which must have grown, or nothing of the kind has happened. */
 	const char *proof[2];
 };

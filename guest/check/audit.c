@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "folio.h"
 #include "moveset.h"
 #include "node.h"
 #include "quit.h"
@@ -57,6 +58,18 @@ static struct move_result touch_and_move(struct moveset *set, const struct area 
 	return moveset_move(set, node, MPOL_MF_MOVE_ALL, false);
 }
 
+static void blame_page(struct arena *arena, const struct area *area, int node,
+		       const struct move_result *result)
+{
+	char page[128];
+
+	folio_describe(area_address(area, result->first_failed), page, sizeof(page));
+	report_broken(arena, "references",
+		      "%zu pages of area %s do not move to node %d; the first is page %u (%s): %s",
+		      result->failed, area->name, node, area->first + (uint32_t)result->first_failed,
+		      page, strerror(result->first_error));
+}
+
 static void require_movable(struct arena *arena, const struct area *area, int node)
 {
 	struct move_result result;
@@ -71,8 +84,7 @@ static void require_movable(struct arena *arena, const struct area *area, int no
 	}
 	moveset_free(&set);
 	if (result.failed)
-		report_broken(arena, "references", "%zu pages of area %s do not move to node %d: %s",
-			      result.failed, area->name, node, strerror(result.first_error));
+		blame_page(arena, area, node, &result);
 }
 
 void audit_references(struct arena *arena)

@@ -2,9 +2,11 @@
 #include "folio.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/kernel-page-flags.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "quit.h"
@@ -96,4 +98,28 @@ struct folio_census folio_census(const char *base, size_t bytes, size_t folio_by
 	close(eyes.pagemap);
 	close(eyes.kpageflags);
 	return census;
+}
+
+static uint64_t frame_word(const char *path, uint64_t frame)
+{
+	int fd = open_or_quit(path);
+	uint64_t word = 0;
+
+	read_words(fd, &word, frame, 1);
+	close(fd);
+	return word;
+}
+
+void folio_describe(const char *address, char *text, size_t size)
+{
+	struct eyes eyes = { .pagemap = open_or_quit("/proc/self/pagemap") };
+	uint64_t frame = frame_of(&eyes, address);
+
+	close(eyes.pagemap);
+	if (frame)
+		snprintf(text, size, "frame 0x%" PRIx64 ", kpageflags 0x%" PRIx64 ", mapped %" PRIu64 " times",
+			 frame, frame_word("/proc/kpageflags", frame),
+			 frame_word("/proc/kpagecount", frame));
+	else
+		snprintf(text, size, "not mapped");
 }

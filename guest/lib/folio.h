@@ -15,4 +15,7 @@ struct folio_census {
 
 struct folio_census folio_census(const char *base, size_t bytes, size_t folio_bytes);
 
+/* "frame 0x1234, kpageflags 0x..., mapped 2 times": to tell why a page does not do as it should. */
+void folio_describe(const char *address, char *text, size_t size);
+
 #endif

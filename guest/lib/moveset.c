@@ -2,6 +2,7 @@
 #include "moveset.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <numaif.h>
 #include <stdlib.h>
 
@@ -35,8 +36,8 @@ void moveset_free(struct moveset *set)
 	*set = (struct moveset){ 0 };
 }
 
-/* The kernel leaves the status of pages it did not come to as it found it. */
-#define NOT_REACHED (-EAGAIN)
+/* The kernel stops at a page that fails and leaves the status of those behind it as it found it. */
+#define NOT_REACHED INT_MIN
 
 static void prepare(struct moveset *set, int node)
 {
@@ -63,8 +64,11 @@ static void count_status(const struct moveset *set, int node, struct move_result
 			continue;
 		}
 		result->failed++;
-		if (!result->first_error)
-			result->first_error = set->status[i] < 0 ? -set->status[i] : EBUSY;
+		if (result->first_error || set->status[i] == NOT_REACHED)
+			continue;
+		result->first_failed = i;
+		/* A node's number: it is still where it was. */
+		result->first_error = set->status[i] < 0 ? -set->status[i] : EBUSY;
 	}
 }
 

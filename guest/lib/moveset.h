@@ -18,7 +18,9 @@ struct move_result {
 	uint64_t ns;		/* inside move_pages(2) */
 	size_t moved;		/* entries that are on the node afterwards */
 	size_t failed;		/* entries that are not */
-	int first_error;	/* errno of the first failed entry, or 0 */
+	/* The first entry that failed itself, and its errno; 0 if none did. */
+	size_t first_failed;
+	int first_error;
 };
 
 /* One entry for every `step` bytes; room for `bytes / step` of them. */

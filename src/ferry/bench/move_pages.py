@@ -27,10 +27,13 @@ NAME = "move_pages"
 SCRIPT = "sweep.sh"
 MIB = 1 << 20
 
-#: Bytes of one move, by folio size: enough folios for a batch to matter, few enough that emulation keeps the pace of
-#: a table in a minute. Counting instructions is about ten times slower, and needs no more than a stable count.
-TOTALS = {4 << 10: 16 * MIB, 64 << 10: 32 * MIB, 2 << 20: 64 * MIB}
+#: Bytes of one move, by folio size: a tenth of a second of emulation, so that the whole sweep takes about one minute.
+#: Counting instructions is ten times slower, but a count is stable however little is moved.
+TOTALS = {4 << 10: 32 * MIB, 64 << 10: 64 * MIB, 2 << 20: 256 * MIB}
 COUNTED_TOTALS = {4 << 10: 8 * MIB, 2 << 20: 16 * MIB}
+
+#: Emulated figures scatter; more samples than a comparison needs narrow its interval.
+SAMPLES = 15
 
 #: Moving 256 MiB of 4 KiB pages there and back under -icount took 17 s a round; hogs make it slower still.
 SLOWEST_ROUND_S = 60
@@ -43,14 +46,14 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
     add = parser.add_argument
     add("--board", default="x86-numa", choices=("x86-numa", "x86-icount"), help="default: x86-numa")
-    add("--quick", action="store_true", help="one warm-up round, and with --vs stock two pairs of boots")
+    add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), default=list(plan.MIGRATORS), metavar="LIST")
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
     add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
-    add("--samples", type=int, default=plan.MIN_SAMPLES, metavar="N", help="of each row, at least 10")
+    add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
     add("--single", action="store_true", help="one folio per move_pages(2) call")
     add("--hogs", type=int, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
@@ -62,10 +65,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
     known = COUNTED_TOTALS if counts(board) else TOTALS
     sizes = args.folio or list(known)
+    samples = args.samples or (plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES)
     return plan.checked(Plan(
         configs=plan.configs(args.migrator, threads, args.stores),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
-        samples=args.samples, warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
+        samples=samples, warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
         vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind,
     ))
 

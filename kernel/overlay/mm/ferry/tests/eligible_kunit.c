@@ -144,14 +144,14 @@ static void refused_buffers(struct kunit *test)
 #endif
 }
 
-/* hugetlb, and what has movable_ops, have a page type. */
+/* hugetlb, and what has movable_ops, have a page type; any will do. */
 static void refused_typed(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
-	__SetPageOffline(&ctx->src->page);
+	__folio_set_slab(ctx->src);
 	expect_refused(test, FERRY_REFUSED_KIND);
-	__ClearPageOffline(&ctx->src->page);
+	__folio_clear_slab(ctx->src);
 	expect_eligible(test);
 }
 
