@@ -5,6 +5,7 @@
  */
 
 #include <kunit/test.h>
+#include <linux/buffer_head.h>
 #include <linux/fs.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
