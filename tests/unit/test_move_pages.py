@@ -41,14 +41,15 @@ class Guest:
             raise self.crash
         for size, name in ((4096, "4k"), (65536, "64k"), (2 << 20, "2m")):
             if f"--folio {name} " in script:
-                self._leave(share, size, [label for label in COSTS if f"{label}:" in script])
+                labels = [label for label in COSTS if f"{label}:" in script]
+                self._leave(share, size, labels, int(script.split("--samples ")[1].split()[0]))
         return boot.BootResult(status=self.status, console=console, share=share, splat=None, seconds=1.0)
 
-    def _leave(self, share: Path, size: int, labels: list[str]) -> None:
+    def _leave(self, share: Path, size: int, labels: list[str], count: int) -> None:
         if size in self.skipped:
             made_up.leave(share, size, "", status=4, stderr="movebench: no such folios\n")
         else:
-            text = made_up.lines({label: COSTS[label] for label in labels}, size, **self.spoil)
+            text = made_up.lines({label: COSTS[label] for label in labels}, size, count, **self.spoil)
             made_up.leave(share, size, text, kernel_folios=size, mtcopy_folios=size)
 
 
@@ -65,7 +66,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(guest, "programs", lambda: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
-    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up"}, **more})
+    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
 
 

@@ -68,6 +68,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
 
 def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
     """Boot the suite and sum up its samples; InfraError when it printed none."""
+    captured = meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE})
     share = run_dir / "raw" / "0-ferry"
     share.mkdir(parents=True)
     lines: list[str] = []
@@ -79,13 +80,13 @@ def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], N
 
     booted(run_dir, share.name, lambda: boot.boot(
         board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear,
-        append=(f"kunit.filter_glob={SUITE}",)))
+        append=("kunit.autorun=1", f"kunit.filter_glob={SUITE}")))
     samples = parse(lines)
     if not samples:
         raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",
                          log=run_dir / CONSOLE)
     document = Document(schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=BASELINE, rows=[],
-                        meta=meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE}))
+                        meta=captured, warnings=meta.warnings(captured))
     fill(document, samples)
     return document
 

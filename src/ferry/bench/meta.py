@@ -9,11 +9,15 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ferry.paths import repo_root
+
+#: An idle host's own housekeeping stays well below this share of its CPUs.
+BUSY = 0.1
 
 
 def capture(**more: Any) -> dict[str, Any]:
@@ -37,8 +41,28 @@ def host() -> dict[str, Any]:
         "cpu": cpu_model(Path("/proc/cpuinfo")),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "load_1min": round(os.getloadavg()[0], 2),
+        "busy_before": round(busy(), 3),
     }
+
+
+def busy(seconds: float = 0.5) -> float:
+    """The share of the host's CPU time that others use, watched for `seconds` of doing nothing."""
+    before = _jiffies()
+    time.sleep(seconds)
+    idle, total = (now - then for now, then in zip(_jiffies(), before, strict=True))
+    return 1 - idle / total if total else 0.0
+
+
+def _jiffies() -> tuple[int, int]:
+    """Idle and total time since boot, of all CPUs; proc_stat(5)."""
+    fields = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return fields[3] + fields[4], sum(fields)
+
+
+def warnings(captured: dict[str, Any]) -> list[str]:
+    """What to hold against figures that were measured in these surroundings."""
+    share = captured["host"]["busy_before"]
+    return [f"the host was busy with other things before this started ({share:.0%} of its CPUs)"] * (share > BUSY)
 
 
 def cpu_model(cpuinfo: Path) -> str | None:

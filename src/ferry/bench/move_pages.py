@@ -104,6 +104,8 @@ def timeout_s(sweep: Plan, board: Board) -> float:
 def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], program: Path, run_dir: Path,
             advance: Callable[[], None]) -> Document:
     """Boot, sweep and sum up; `advance` is called after every round of every configuration."""
+    captured = meta.capture(
+        kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep))
     boots = []
     for number in range(sweep.boots):
         for name, kernel in kernels.items():
@@ -114,8 +116,8 @@ def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], progra
             outcomes = {size: movebench.outcome(share, size) for size in sweep.totals}
             boots.append(BootResult(number, name, outcomes))
     document = Document(
-        schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline, rows=[],
-        meta=meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep)),
+        schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline, rows=[], meta=captured,
+        warnings=[] if counts(board) else meta.warnings(captured),
     )
     summary.fill(document, sweep, boots, "instructions_per_page" if counts(board) else "gbps")
     return document

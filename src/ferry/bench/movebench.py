@@ -51,6 +51,8 @@ class Outcome:
     @property
     def reason(self) -> str:
         """Why there are fewer samples than asked for."""
+        if self.status == 0:
+            return "movebench printed no such sample"
         said = self.stderr.strip().splitlines()
         how = "the guest died" if self.status is None else f"movebench exited with {self.status}"
         return f"{how}: {said[-1]}" if said else how

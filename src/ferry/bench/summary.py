@@ -33,7 +33,7 @@ def fill(document: Document, plan: Plan, boots: Sequence[BootResult], unit: str)
     for one in document["rows"]:
         add_ratios(document, one, plan.vs_stock)
     document["counters"] = {str(size): counters(plan, boots, size) for size in sizes}
-    document["warnings"] = warnings(document)
+    document["warnings"] = [*document.get("warnings", []), *warnings(document)]
 
 
 def skips(plan: Plan, boots: Sequence[BootResult]) -> list[Skip]:

@@ -27,7 +27,7 @@ def grid(document: Document) -> Grid:
     cells = {(row_name(document, row), row["folio_bytes"], row["total_bytes"]): row for row in document["rows"]}
     rows = [[[name], *(cell(cells.get((name, *size))) for size in sizes)]
             for name in dict.fromkeys(name for name, _, _ in cells)]
-    columns = [f"{size_name(folio)} folios\n{size_name(total)} a move" for folio, total in sizes]
+    columns = [f"{size_name(folio)} folios\n{size_name(total)} at a time" for folio, total in sizes]
     return Grid(title(document), ["", *columns], rows, notes(document))
 
 
@@ -51,9 +51,16 @@ def cell(row: Row | None) -> list[str]:
         lines.append(f"{figure(row['median'])} ±{spread(row['mad'] or 0.0)}")
     if row["ratio_to_baseline"] is not None:
         lines.append(ratio_text(row["ratio_to_baseline"]))
+    lines += [f"{name}: {ratio_text(ratio)}" for name, ratio in other_ratios(row)]
     if row["failures"]:
         lines.append(f"{len(row['failures'])} failed")
     return lines or ["no sample"]
+
+
+def other_ratios(row: Row) -> list[tuple[str, Ratio]]:
+    """Ratios to other rows than the baseline, by that row's name."""
+    found = (("off", row.get("ratio_to_off")), ("threads", row.get("ratio_to_threads")))
+    return [(name, ratio) for name, ratio in found if ratio]
 
 
 def spread(value: float) -> str:
@@ -75,6 +82,8 @@ def notes(document: Document) -> list[str]:
     samples = "-".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]]))
     found = [f"median ±median absolute deviation of {samples} samples",
              f"ratio to {document['baseline']} [95 % interval], above 1 is better"]
+    others = dict.fromkeys(name for row in document["rows"] for name, _ in other_ratios(row))
+    found += [f"{name}: the ratio to that row instead" for name in others]
     found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
     found += document.get("warnings", [])
     found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
