@@ -120,6 +120,8 @@ void ferry_batch_put(struct ferry_batch *batch)
 /* Are check, copy, freeze and switch all that the mapping's callback does? */
 static bool ferry_plain_mapping(const struct address_space *mapping)
 {
+	if (mapping_inaccessible(mapping))
+		return false;
 	return mapping->a_ops->migrate_folio == migrate_folio ||
 	       mapping->a_ops->migrate_folio == filemap_migrate_folio;
 }

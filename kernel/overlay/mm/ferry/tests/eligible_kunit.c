@@ -124,6 +124,17 @@ static void refused_unknown_callback(struct kunit *test)
 	eligible_unmap(ctx);
 }
 
+/* Such content is not the kernel's to read, whatever the callback. */
+static void refused_inaccessible(struct kunit *test)
+{
+	struct eligible_ctx *ctx = test->priv;
+
+	eligible_map(ctx, &plain_ops);
+	mapping_set_inaccessible(&ctx->mapping);
+	expect_refused(test, FERRY_REFUSED_KIND);
+	eligible_unmap(ctx);
+}
+
 static void refused_buffers(struct kunit *test)
 {
 #ifdef CONFIG_BUFFER_HEAD
@@ -184,6 +195,7 @@ static struct kunit_case eligible_cases[] = {
 	KUNIT_CASE(eligible_anon),
 	KUNIT_CASE(eligible_page_cache),
 	KUNIT_CASE(refused_unknown_callback),
+	KUNIT_CASE(refused_inaccessible),
 	KUNIT_CASE(refused_buffers),
 	KUNIT_CASE(refused_typed),
 	KUNIT_CASE(refused_pinned),
