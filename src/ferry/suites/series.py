@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patch series: `ferry series check`."""
+"""The patch series: every check of `ferry series check`, and that each step of it builds."""
 
 from __future__ import annotations
 
-import sys
+import time
+from collections.abc import Iterable, Iterator
 
-from ferry import paths, proc, progress
+from ferry import checks, progress, source
 from ferry.suites.context import Context
-from ferry.suites.result import Result, verdict
+from ferry.suites.result import Outcome, Result, verdict
 
 NAME = "series"
-LIMIT_S = 900
 
 
 def run(context: Context) -> list[Result]:
-    """The verb itself, so that what the user runs is what is tested."""
-    log = context.logs / "series.log"
+    """The builds only once the rest holds: a series that does not apply has no steps."""
+    base = source.obtain()
     with progress.stage("series check"):
-        done = proc.run([sys.executable, "-m", "ferry", "series", "check"], cwd=paths.repo_root(), log=log,
-                        timeout=LIMIT_S)
-    reason = next((line for line in reversed(done.tail) if line.strip()), f"it ended with status {done.status}")
-    return [verdict(done.status == 0, NAME, "series check", reason, done.seconds, log)]
+        results = list(_timed(checks.run_all(base)))
+    if all(result.outcome is Outcome.PASSED for result in results):
+        with progress.stage("building after each patch") as stage:
+            results += _timed(checks.builds(base, stage))
+    return results
+
+
+def _timed(outcomes: Iterable[checks.Outcome]) -> Iterator[Result]:
+    started = time.monotonic()
+    for outcome in outcomes:
+        yield verdict(not outcome.wrong, NAME, outcome.name, "; ".join(outcome.wrong), time.monotonic() - started)
+        started = time.monotonic()
