@@ -27,15 +27,17 @@ def run(context: Context) -> list[Result]:
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
-    """One job a migrator; the quick choice is the one in which most can go wrong."""
-    two = _mtcopy(context, kernel, 2)
-    return [two] if context.quick else [_job(context, "kernel", "kernel", guest_boot.select("kernel")), two,
-                                        _mtcopy(context, kernel, 4)]
+    """One job a migrator and kind of store; the quick choice is the one in which most can go wrong."""
+    two = _mtcopy(context, kernel, 2, "cached")
+    if context.quick:
+        return [two]
+    plain = _job(context, "kernel", "kernel", guest_boot.select("kernel"))
+    return [plain, two, _mtcopy(context, kernel, 4, "streaming")]
 
 
-def _mtcopy(context: Context, kernel: Kernel, threads: int) -> Job:
-    setup = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=threads))
-    return _job(context, f"mtcopy{threads}", "mtcopy", setup)
+def _mtcopy(context: Context, kernel: Kernel, threads: int, stores: str) -> Job:
+    setup = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=threads, stores=stores))
+    return _job(context, f"mtcopy{threads}-{stores}", "mtcopy", setup)
 
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
