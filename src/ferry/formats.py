@@ -61,12 +61,12 @@ def render(output: Output, form: str) -> str:
 def as_table(grid: Grid) -> str:
     """For the terminal, with its styles where stdout is one."""
     lines = any(len(cell) > 1 for row in grid.rows for cell in row)
-    table = Table(title=Text(grid.title), title_justify="left", show_lines=lines)
+    table = Table(show_lines=lines)
     for index, column in enumerate(grid.columns):
         table.add_column(column, justify="right" if index else "left", no_wrap=True)
     for row in grid.rows:
         table.add_row(*(Text("\n".join(cell)) for cell in row))
-    return "\n".join([_drawn(table), *grid.notes])
+    return "\n".join([grid.title, _drawn(table), *grid.notes])
 
 
 def _drawn(table: Table) -> str:

@@ -75,6 +75,15 @@ def test_a_row_that_vanished_exits_with_1(tmp_path: Path, capsys: pytest.Capture
     assert compared(after, made_up.document(), tmp_path) == 0
 
 
+def test_a_busy_run_is_not_compared_with_an_idle_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    busy = copy.deepcopy(made_up.document())
+    for row in busy["rows"]:
+        row["workload"] = "anon, 4 hogs"
+    assert compared(made_up.document(), busy, tmp_path) == 1
+    found = [row["verdict"] for row in json.loads(capsys.readouterr().out)["comparisons"][0]["rows"]]
+    assert set(found) == {"missing", "new"}
+
+
 def test_a_row_without_a_good_sample_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     after = copy.deepcopy(made_up.document())
     after["rows"][-2]["samples"], after["rows"][-2]["sample_ids"] = [], []

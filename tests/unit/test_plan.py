@@ -44,6 +44,11 @@ def test_boots_share_the_samples_and_give_no_fewer() -> None:
     assert made_up.plan(samples=12, boots=3).samples_per_boot == 4
 
 
+def test_the_workload_says_what_differs_from_the_default() -> None:
+    assert made_up.plan(kind="anon").workload == "anon"
+    assert made_up.plan(kind="shmem", single=True, hogs=4).workload == "shmem, one folio a call, 4 hogs"
+
+
 def test_too_few_samples_are_refused() -> None:
     with pytest.raises(UsageError, match="9 samples are too few"):
         plan.checked(made_up.plan(samples=9))

@@ -21,7 +21,7 @@ from ferry.bench.console import CONSOLE, booted, counting
 from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
 from ferry.boards import Board
 from ferry.build import Kernel
-from ferry.errors import InfraError
+from ferry.errors import InfraError, UsageError
 
 NAME = "copy"
 SUITE = "ferry_copy_bench"
@@ -54,12 +54,16 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="copy folios at native speed, beside memcpy and plain threads")
     parser.add_argument("--board", default="uml", choices=("uml",), help="default: uml")
+    parser.add_argument("--vs", choices=("stock",), help="not of this bench, which says so")
     parser.add_argument("--quick", action="store_true", help="accepted everywhere; this bench is always quick")
     return parser
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build what is needed and measure it; UsageError for `--vs stock`."""
+    if args.vs:
+        raise UsageError("the unpatched kernel has no copy engine to time; memcpy in the table is what it copies with",
+                         hint="ferry bench copy, or ferry bench move_pages --vs stock")
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
     with counting(f"copies on {board.name}", None) as advance:

@@ -57,6 +57,7 @@ class Row(TypedDict):
     ratio_to_baseline: Ratio | None
     failures: list[Failure]
     store: NotRequired[str]
+    workload: NotRequired[str]
     method: NotRequired[str]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
@@ -101,7 +102,8 @@ def counts_threads(name: str) -> bool:
 
 def identity(row: Row) -> tuple[str | int, ...]:
     """What makes two rows of different runs the same measurement."""
-    return (label(row), row["kernel"], row["channels"], row["folio_bytes"], row["total_bytes"], row["unit"])
+    numbers = (row["channels"], row["folio_bytes"], row["total_bytes"])
+    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], *numbers)
 
 
 def is_baseline(document: Document, row: Row) -> bool:

@@ -28,9 +28,9 @@ SCRIPT = "sweep.sh"
 MIB = 1 << 20
 
 #: Bytes of one move, by folio size: a tenth of a second of emulation, so that the whole sweep takes about one minute.
-#: Counting instructions is ten times slower, but a count is stable however little is moved.
+#: Counting instructions is ten times slower, but a count is stable however little is moved: several batches will do.
 TOTALS = {4 << 10: 32 * MIB, 64 << 10: 64 * MIB, 2 << 20: 256 * MIB}
-COUNTED_TOTALS = {4 << 10: 8 * MIB, 2 << 20: 16 * MIB}
+COUNTED_TOTALS = {4 << 10: 32 * MIB, 2 << 20: 64 * MIB}
 
 #: Emulated figures scatter; more samples than a comparison needs narrow its interval.
 SAMPLES = 15

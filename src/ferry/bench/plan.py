@@ -67,6 +67,13 @@ class Plan:
         return -(-self.samples // self.boots)
 
     @property
+    def workload(self) -> str:
+        """What is moved and how, where that differs from the default; results of different workloads do not compare."""
+        single = ["one folio a call"] if self.single else []
+        hogs = [f"{self.hogs} hogs"] if self.hogs else []
+        return ", ".join([self.kind, *single, *hogs])
+
+    @property
     def baseline(self) -> str:
         """The row that ratios are taken against."""
         return "stock" if self.vs_stock else "off"

@@ -60,7 +60,7 @@ def row(plan: Plan, config: Config, size: int, boots: Sequence[BootResult], unit
         total_bytes=plan.totals[size], unit=unit, samples=values,
         sample_ids=[[number, sample.round] for number, sample in samples],
         median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
-        ratio_to_baseline=None, failures=failures,
+        ratio_to_baseline=None, failures=failures, workload=plan.workload,
     )
     if config.store is not None:
         made["store"] = config.store

@@ -39,7 +39,9 @@ def row_name(document: Document, row: Row) -> str:
 def title(document: Document) -> str:
     """What was measured, where, and what kind of figure it is."""
     units = "/".join(sorted({UNIT_NAMES[row["unit"]] for row in document["rows"]}))
-    return f"{document['bench']} on {document['board']}, {units} ({KIND_NOTES[document['kind']]})"
+    workloads = "; ".join(sorted({row["workload"] for row in document["rows"] if "workload" in row}))
+    what = " of ".join(filter(None, [document["bench"], workloads]))
+    return f"{what} on {document['board']}, {units} ({KIND_NOTES[document['kind']]})"
 
 
 def cell(row: Row | None) -> list[str]:
@@ -99,7 +101,7 @@ def record(document: Document, row: Row) -> Record:
         "bench": document["bench"], "board": document["board"], "kind": document["kind"],
         "baseline": document["baseline"], "config": label(row),
         **{key: value for key, value in row.items() if key in PLAIN},
-        "store": row.get("store"),
+        "store": row.get("store"), "workload": row.get("workload"),
         "ratio_to_baseline": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high,
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
