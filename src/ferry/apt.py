@@ -109,7 +109,7 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
 
 
 def _why(tail: tuple[str, ...], package: str) -> str:
-    errors = [line.removeprefix("E: ") for line in tail if line.startswith(("E:", "W: Failed", "Err:"))]
+    errors = [line.removeprefix("E: ") for line in tail if line.startswith("E:")]
     said = errors[0] if errors else (tail[-1] if tail else "no output")
     return f"apt could not fetch {package}: {said}"
 

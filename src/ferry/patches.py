@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import paths
+from ferry import paths, proc
 from ferry.errors import InfraError, UsageError
 from ferry.source import Source, base
 
@@ -101,24 +100,23 @@ def apply_one(source: Source, patch: Patch, scratch: Path, *, exact: bool = Fals
     """Apply one patch under `scratch`, after a dry run, so that a patch goes in whole or not at all."""
     for dry in (["--dry-run"], []):
         command = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch", "-r", "-", *dry]
-        done = subprocess.run(
-            [*command, "-i", patch.path.resolve()], cwd=scratch, capture_output=True, text=True, check=False
-        )
-        if done.returncode or (exact and re.search(r"^Hunk #\d+ succeeded at", done.stdout, re.MULTILINE)):
-            raise _refused(source, patch, done.stdout + done.stderr)
+        done = proc.run([*command, "-i", patch.path.resolve()], cwd=scratch)
+        moved = exact and any(re.match(r"Hunk #\d+ succeeded at", line) for line in done.tail)
+        if done.status or moved:
+            raise _refused(source, patch, done.tail)
 
 
-def _refused(source: Source, patch: Patch, said: str) -> InfraError:
+def _refused(source: Source, patch: Patch, said: tuple[str, ...]) -> InfraError:
+    """What patch(1) said, as one sentence."""
     file = hunk = ""
-    for line in said.splitlines():
-        if match := re.match(r"(?:checking|patching) file '?([^' ]+)", line):
-            file = match[1]
+    for line in said:
+        if match := re.match(r"(?:checking|patching) file '?([^' ]+)|\|\+\+\+ [^/]+/(\S+)", line):
+            file = match[1] or match[2]
         elif match := re.match(r"Hunk #(\d+) (?:FAILED|ignored|succeeded)(?: at (\d+))?", line):
             hunk = f"hunk {match[1]}" + (f" (line {match[2]})" if match[2] else "")
             break
-        elif re.search(r"can't find file|No such file|Skipping patch|previously applied", line):
-            hunk = line.strip()
-            break
+        elif re.search(r"can't find file|No such file|previously applied", line):
+            hunk = hunk or line.strip()
     return InfraError(
         f"{patch.name} does not apply: {hunk or 'refused'} of {file or 'its file'}; "
         f"the patch is for Linux {base().version}, the source is Linux {source.version}",

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Splats in consoles, and what a boot makes of a guest that ends well, badly, or never."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferry import boards, boot, proc, splat
+from ferry.build import Kernel
+from ferry.errors import InfraError, Splat, TimedOut
+
+STAMP = "[    1.234567] "
+
+
+@pytest.mark.parametrize(("line", "kind"), [
+    ("BUG: KASAN: slab-use-after-free in ferry_copy+0x10/0x20", "KASAN"),
+    ("WARNING: possible circular locking dependency detected", "lockdep"),
+    ("WARNING: CPU: 1 PID: 77 at mm/migrate.c:1200 migrate_folio+0x5/0x10", "WARNING"),
+    ("WARNING: mm/migrate.c:1200 at migrate_folio+0x5/0x10, CPU#1: movebench/77", "WARNING"),
+    ("kernel BUG at mm/page_table_check.c:85!", "page table check"),
+    ("kernel BUG at mm/rmap.c:12!", "BUG"),
+    ("BUG: Bad page state in process movebench  pfn:1234", "BUG"),
+    ("BUG: sleeping function called from invalid context at mm/x.c:1", "BUG"),
+    ("list_del corruption. prev->next should be x", "list corruption"),
+    ("watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [a:1]", "soft lockup"),
+    ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "RCU stall"),
+    ("INFO: task movebench:77 blocked for more than 122 seconds.", "hung task"),
+    ("Oops: Oops: 0002 [#1] SMP", "Oops"),
+    ("Kernel panic - not syncing: Attempted to kill init!", "panic"),
+])
+def test_splats_are_seen(line: str, kind: str) -> None:
+    found = splat.scan(f"{STAMP}quiet\n{STAMP}{line}\n{STAMP}Call Trace:\n")
+    assert [(one.kind, one.line) for one in found] == [(kind, 2)]
+    assert found[0].context == (f"{STAMP}Call Trace:",)
+
+
+@pytest.mark.parametrize("line", [
+    "WARNING: stdin/stdout/stderr not accessible, said by a program",
+    f"{STAMP}rcu: INFO is only a word here",
+    f"{STAMP}Memory failure: 0x1234: recovery action for clean LRU page: Recovered",
+    f"{STAMP}debug: BUGs are welcome",
+    f"{STAMP}ACPI: Oopsie",
+])
+def test_what_only_looks_like_a_splat(line: str) -> None:
+    assert splat.scan(line) == []
+
+
+def test_panic_without_a_time_stamp() -> None:
+    assert splat.scan("Kernel panic - not syncing: VFS\n")[0].kind == "panic"
+
+
+def pretend_guest(monkeypatch: pytest.MonkeyPatch, console: str, status: str | None, *, late: bool = False) -> None:
+    """A guest that says `console` and leaves `status`."""
+    def run(line: object, *, log: Path, cwd: Path, **_: object) -> proc.Result:
+        log.write_text(console)
+        if status is not None:
+            (cwd / ".ferry-status").write_text(status)
+        if late:
+            raise TimedOut("vng did not end within 5 s", log=log)
+        return proc.Result(0, 1.0, (), log)
+
+    monkeypatch.setattr(proc, "run", run)
+    monkeypatch.setattr(boot.kvm, "works", lambda image: False)
+
+
+def go(share: Path, *, allow_splat: bool = False, board: str = "x86-numa") -> boot.BootResult:
+    kernel = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
+    return boot.boot(boards.load(board), kernel, "true", timeout_s=5, share=share, allow_splat=allow_splat)
+
+
+def test_status_comes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_guest(monkeypatch, f"{STAMP}hello\n", "7\n")
+    result = go(tmp_path / "share")
+    assert (result.status, result.splat) == (7, None)
+
+
+def test_clean_exit_beside_a_splat_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_guest(monkeypatch, f"{STAMP}BUG: KASAN: x\n", "0\n")
+    with pytest.raises(Splat) as caught:
+        go(tmp_path)
+    assert caught.value.status == 5
+    assert caught.value.log == tmp_path / "console.log"
+    assert go(tmp_path, allow_splat=True).splat == "KASAN: BUG: KASAN: x"
+
+
+def test_guest_that_dies_is_not_taken_for_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".ferry-status").write_text("0\n")  # of an earlier boot with the same share
+    pretend_guest(monkeypatch, f"{STAMP}half a wo", None)
+    with pytest.raises(InfraError, match="half a wo"):
+        go(tmp_path)
+
+
+def test_time_out_names_the_board_but_a_splat_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_guest(monkeypatch, "", None, late=True)
+    with pytest.raises(TimedOut, match="x86-numa"):
+        go(tmp_path)
+    pretend_guest(monkeypatch, f"{STAMP}watchdog: BUG: soft lockup\n", None, late=True)
+    with pytest.raises(Splat):
+        go(tmp_path)
+
+
+def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
+    boot._write_script(tmp_path, "echo here >$FERRY_SHARE/out\nexit 9")
+    proc.run(["sh", tmp_path / ".ferry-command"])
+    assert (tmp_path / "out").read_text() == "here\n"
+    assert (tmp_path / ".ferry-status").read_text() == "9\n"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: exit statuses, one error each, and programs that are stopped with everything they started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ferry import apt, cli, doctor, errors, paths, proc, setup
+from ferry.errors import FerryError, InfraError, TimedOut
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    (["boot", "--board", "vax"], "vax"),
+    (["fly"], "fly"),
+    (["config", "--kernel", "gnu"], "gnu"),
+    (["series"], "ACTION"),
+])
+def test_bad_usage_is_2(words: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(words)
+    assert caught.value.code == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "status"), [
+    (errors.TestFailure("x"), 1), (errors.UsageError("x"), 2), (errors.InfraError("x"), 3), (errors.AllSkipped("x"), 4),
+    (errors.Splat("x"), 5), (errors.TimedOut("x"), 124), (KeyboardInterrupt(), 130), (OSError(28, "No space left"), 3),
+])
+def test_errors_are_one_message_and_their_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+                                                 error: BaseException, status: int) -> None:
+    def fail(args: object) -> int:
+        raise error
+
+    monkeypatch.setattr(doctor, "run", fail)
+    assert cli.main(["doctor"]) == status
+    said = capsys.readouterr()
+    assert said.err.count("ferry: ") == 1
+    assert "Traceback" not in said.err
+    assert not said.out
+
+
+def test_error_names_cause_next_command_and_log(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.report(FerryError("it broke", hint="mend it", log=Path("/x.log")))
+    assert capsys.readouterr().err == "ferry: it broke\n  next: mend it\n  log: /x.log\n"
+
+
+def test_global_options_before_and_after_the_verb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "run", lambda args: 0)
+    for words in (["--cache", str(tmp_path), "doctor"], ["doctor", "--cache", str(tmp_path)]):
+        monkeypatch.setenv("FERRY_CACHE", "/elsewhere")
+        cli.main(words)
+        assert paths.cache_dir() == tmp_path
+
+
+def test_parser_of_one_verb_equals_that_of_all() -> None:
+    for verb in ("boot", "build", "series"):
+        one, every = cli.build_parser((verb,)), cli.build_parser()
+        words = {"boot": ["boot", "--debug", "true"], "build": ["build"], "series": ["series", "check"]}[verb]
+        assert vars(one.parse_args(words)) == vars(every.parse_args(words))
+
+
+def test_unwritable_cache_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FERRY_CACHE", str(tmp_path / "file/cache"))
+    with pytest.raises(InfraError, match="cannot make the cache"):
+        paths.cache_dir()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(path: Path) -> None:
+    until = time.monotonic() + 5
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def test_time_out_ends_the_whole_group(tmp_path: Path) -> None:
+    script = f"sleep 60 & echo $! >{tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; wait"
+    with pytest.raises(TimedOut) as caught:
+        proc.run(["sh", "-c", script], timeout=0.5, log=tmp_path / "log")
+    assert caught.value.log == tmp_path / "log"
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_interrupt_ends_the_whole_group_and_is_130(tmp_path: Path) -> None:
+    """Ctrl-C in mid-build: ferry is told, its children must go too."""
+    script = f"sleep 60 & echo $! >{tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; wait"
+    program = ("import sys\nfrom ferry import cli, doctor, proc\n"
+               "doctor.run = lambda args: proc.run(['sh', '-c', sys.argv[1]]).status\n"
+               "sys.exit(cli.main(['doctor']))\n")
+    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    with subprocess.Popen([sys.executable, "-c", program, script], env=env, stderr=subprocess.PIPE, text=True) as ferry:
+        wait_for(tmp_path / "pid")
+        ferry.send_signal(signal.SIGINT)
+        _, said = ferry.communicate(timeout=20)
+    assert ferry.returncode == 130
+    assert said.startswith("ferry: interrupted")
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InfraError, match="qemu-of-nowhere is not installed") as caught:
+        proc.run(["qemu-of-nowhere"])
+    assert "setup" in str(caught.value.hint)
+
+
+def test_output_goes_to_log_and_lines(tmp_path: Path) -> None:
+    lines: list[str] = []
+    done = proc.run(["sh", "-c", "echo one; echo two >&2; printf three; exit 4"], log=tmp_path / "log",
+                    progress=lines.append)
+    assert (done.status, lines) == (4, ["one", "two", "three"])
+    assert (tmp_path / "log").read_text() == "one\ntwo\nthree"
+
+
+def test_publish_keeps_the_old_until_the_new_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "thing"
+    with paths.publish(target) as scratch:
+        (scratch / "a").write_text("old")
+    with pytest.raises(RuntimeError), paths.publish(target) as scratch:
+        (scratch / "a").write_text("half")
+        raise RuntimeError
+    assert (target / "a").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["thing"]
+
+
+def lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "absent", lambda: [doctor.Requirement("flex", "flex", "")])
+
+
+def test_setup_without_root_or_apt_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(setup.shutil, "which", lambda name: "/usr/bin/apt-get")
+    with pytest.raises(InfraError, match=r"flex.*only root") as caught:
+        setup.install_missing()
+    assert "sudo apt-get install flex" in str(caught.value.hint)
+    monkeypatch.setattr(setup.shutil, "which", lambda name: None)
+    with pytest.raises(InfraError, match="only Debian's apt"):
+        setup.install_missing()
+
+
+def test_setup_without_network_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lacking(monkeypatch)
+    monkeypatch.setenv("FERRY_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(setup.shutil, "which", lambda name: "/usr/bin/apt-get")
+    tail = ("Err:1 http://m.example bookworm", "E: Failed to fetch http://m.example  Could not resolve 'm.example'")
+    monkeypatch.setattr(apt.proc, "run", lambda *a, **k: proc.Result(100, 1.0, tail, k["log"]))
+    with pytest.raises(InfraError, match="Could not resolve") as caught:
+        setup.install_missing()
+    assert "network" in str(caught.value.hint)
+
+
+def test_doctor_names_the_first_thing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    def found() -> Iterator[doctor.Finding]:
+        yield doctor.Finding(True, "a", "there")
+        yield doctor.Finding(False, "b", "missing", "install b")
+        yield doctor.Finding(False, "c", "missing", "install c")
+
+    import argparse
+
+    assert doctor.run(argparse.Namespace(), found) == 3
+    assert capsys.readouterr().out.endswith("next: install b\n")

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Trees, patches, and the series as commits and mails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tiny_kernel import CORE, MIGRATE, PATCH, make_clone, make_source, make_tree, write
+
+from ferry import checks, gitrepo, patches, tree
+from ferry.errors import InfraError, UsageError
+from ferry.source import Source
+
+
+@pytest.fixture
+def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    return make_clone(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Source:
+    return make_source(make_tree(tmp_path / "linux"))
+
+
+def stamps(root: Path) -> dict[str, int]:
+    return {str(path.relative_to(root)): path.stat().st_mtime_ns for path in root.rglob("*") if path.is_file()}
+
+
+def test_ferry_tree_has_hooks_and_overlay_and_spares_the_base(clone: Path, base: Source) -> None:
+    made = tree.prepare(base, "ferry")
+    assert "ferry_hook();" in (made / "mm/migrate.c").read_text()
+    assert (made / "mm/ferry/core.c").read_text() == CORE
+    assert (base.path / "mm/migrate.c").read_text() == MIGRATE
+    assert not (base.path / "mm/ferry").exists()
+    assert tree.prepare(base, "stock") == base.path
+
+
+def test_only_what_changed_is_rewritten(clone: Path, base: Source) -> None:
+    made = tree.prepare(base, "ferry")
+    before = stamps(made)
+    assert stamps(tree.prepare(base, "ferry")) == before
+    (clone / "kernel/overlay/mm/ferry/core.c").write_text(CORE + "/* more */\n")
+    after = stamps(tree.prepare(base, "ferry"))
+    assert {name for name in after if after[name] != before[name]} == {"mm/ferry/core.c"}
+
+
+def test_what_left_the_series_leaves_the_tree(clone: Path, base: Source) -> None:
+    tree.prepare(base, "ferry")
+    (clone / "kernel/patches/7.3/series").write_text("")
+    made = tree.prepare(base, "ferry")
+    assert (made / "mm/migrate.c").read_text() == MIGRATE
+    assert not (made / "mm/ferry/core.c").exists()
+    # make compares times: what went back must look newer than the objects made of it.
+    assert (made / "mm/migrate.c").stat().st_mtime_ns > (base.path / "mm/migrate.c").stat().st_mtime_ns
+
+
+def test_patch_that_does_not_apply_names_hunk_file_and_versions(clone: Path, tmp_path: Path) -> None:
+    moved = make_source(make_tree(tmp_path / "l", version="7.3.9", migrate=MIGRATE.replace("line 11", "new")), "7.3.9")
+    with pytest.raises(InfraError) as caught:
+        tree.prepare(moved, "ferry")
+    for part in ("0001-mm-ferry-hook-the-ferry-in.patch", "hunk 1 (line 8)", "mm/migrate.c", "7.3.4", "7.3.9"):
+        assert part in caught.value.cause
+    assert caught.value.status == 3
+
+
+def test_patch_of_a_file_that_is_gone_names_it(clone: Path, base: Source) -> None:
+    (base.path / "mm/migrate.c").unlink()
+    with pytest.raises(InfraError, match=r"does not apply.*mm/migrate\.c"):
+        tree.prepare(base, "ferry")
+
+
+def test_nothing_is_half_applied(clone: Path, base: Source, tmp_path: Path) -> None:
+    second = PATCH.replace("ferry_hook", "other_hook").replace("Overlay: mm/ferry\n", "").replace("line 12", "gone 12")
+    series = "0001-mm-ferry-hook-the-ferry-in.patch\n2.patch\n"
+    write(clone / "kernel/patches/7.3", {"series": series, "2.patch": second})
+    with pytest.raises(InfraError, match=r"2\.patch"):
+        tree.prepare(base, "ferry")
+    made = tree.ferry_tree(base)
+    assert (made / "mm/migrate.c").read_text() == MIGRATE
+
+
+def test_overlay_must_not_hide_a_file(clone: Path, base: Source) -> None:
+    write(clone / "kernel/overlay", {"mm/other.c": "mine\n"})
+    with pytest.raises(InfraError, match=r"overlay/mm/other\.c exists in Linux 7\.3\.4"):
+        tree.prepare(base, "ferry")
+
+
+def apply_mails(base: Source, mails: list[Path], repo: Path) -> None:
+    """What the receiver of an export does."""
+    subprocess.run(["cp", "-r", base.path, repo], check=True)
+    env = {**os.environ, **gitrepo._IDENTITY}
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"], ["am", "-q", *map(str, mails)]):
+        subprocess.run(["git", *words], cwd=repo, env=env, check=True)
+
+
+def test_export_is_accepted_by_git_am(clone: Path, base: Source, tmp_path: Path) -> None:
+    cover, *mails = gitrepo.export(base, tmp_path / "mails", signoff=False)
+    assert cover.name == "0000-cover-letter.patch"
+    apply_mails(base, mails, tmp_path / "am")
+    assert (tmp_path / "am/mm/ferry/core.c").read_text() == CORE
+    assert "ferry_hook();" in (tmp_path / "am/mm/migrate.c").read_text()
+    text = mails[0].read_text()
+    assert "Overlay:" not in text
+    assert "Signed-off-by" not in text
+    assert "A Developer <dev@example.org>" in text
+
+
+def test_export_signs_off_as_the_exporter(clone: Path, base: Source, tmp_path: Path,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_NAME", "Some One")
+    monkeypatch.setenv("GIT_COMMITTER_EMAIL", "one@example.org")
+    mails = gitrepo.export(base, tmp_path / "mails", signoff=True)
+    assert "Signed-off-by: Some One <one@example.org>" in mails[1].read_text()
+
+
+def test_export_spares_older_mails(clone: Path, base: Source, tmp_path: Path) -> None:
+    gitrepo.export(base, tmp_path / "mails", signoff=False)
+    with pytest.raises(UsageError, match="holds patches already"):
+        gitrepo.export(base, tmp_path / "mails", signoff=False)
+
+
+def contents(directory: Path) -> dict[str, str]:
+    found = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*")) if path.is_file()}
+    return {name: "\n".join(line for line in path.read_text().splitlines() if not line.startswith("index "))
+            for name, path in found.items()}
+
+
+def test_import_undoes_export(clone: Path, base: Source, tmp_path: Path) -> None:
+    before = contents(clone / "kernel")
+    gitrepo.export(base, tmp_path / "mails", signoff=False)
+    gitrepo.import_mails(tmp_path / "mails", base)
+    assert contents(clone / "kernel") == before
+
+
+def test_tree_brings_edits_back(clone: Path, base: Source, tmp_path: Path) -> None:
+    tree.make_git(base, tmp_path / "git")
+    write(tmp_path / "git", {"mm/ferry/core.c": CORE + "/* edited */\n", "mm/ferry/more.c": "int x;\n",
+                             "mm/other.c": "changed\n"})
+    gitrepo.git(tmp_path / "git", "add", "-A")
+    gitrepo.git(tmp_path / "git", "commit", "-qm", "mm/ferry: more\n\nBecause.")
+    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+    assert (clone / "kernel/overlay/mm/ferry/core.c").read_text().endswith("/* edited */\n")
+    first, second = patches.load()
+    assert first.overlay == ["mm/ferry/core.c"]
+    assert second.name == "0002-mm-ferry-more.patch"
+    assert (second.overlay, second.files) == (["mm/ferry/more.c"], ["mm/other.c"])
+    assert "Because." in second.body
+
+
+def test_uncommitted_edits_are_not_lost_silently(clone: Path, base: Source, tmp_path: Path) -> None:
+    tree.make_git(base, tmp_path / "git")
+    (tmp_path / "git/mm/other.c").write_text("changed\n")
+    with pytest.raises(UsageError, match="not committed"):
+        gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+
+
+def wrong(base: Source) -> list[str]:
+    """Every complaint of the checks but checkpatch's, which the made-up tree has not."""
+    series, overlay = patches.load(), patches.overlay_files()
+    found = [*checks._base_version(base), *checks._introductions(series, overlay), *checks._application(base, series)]
+    return [*found, *checks._signed(series, overlay), *checks._names(series, overlay)]
+
+
+def test_checks_hold_on_a_good_series(clone: Path, base: Source) -> None:
+    assert wrong(base) == []
+
+
+@pytest.mark.parametrize(("files", "complaint"), [
+    ({"overlay/mm/lone.c": "int x;\n"}, "mm/lone.c is introduced by no patch"),
+    ({"overlay/mm/ferry/core.c": "EXPORT_SYMBOL_GPL(migrate_fast);\n"}, "exports migrate_fast"),
+    ({"overlay/mm/ferry/core.c": "struct migrator {\n};\n"}, "upstream's name struct migrator"),
+    ({"overlay/mm/ferry/core.c": "Signed-off-by: Tool <t@example.org>\n"}, "carries a Signed-off-by"),
+    ({"patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": PATCH.replace("mm/ferry\n", "mm/fairy\n")}, "mm/fairy"),
+    ({"patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": PATCH.replace("@@ -8,6 +8,7", "@@ -5,6 +5,7")}, "hunk 1"),
+])
+def test_checks_see(clone: Path, base: Source, files: dict[str, str], complaint: str) -> None:
+    write(clone / "kernel", files)
+    assert any(complaint in line for line in wrong(base))
+
+
+def function(name: str, lines: int) -> str:
+    return f"static int {name}(int a,\n\t\tint b)\n{{\n" + "\tx();\n" * (lines - 2) + "}\n\n"
+
+
+def test_function_lengths_are_counted_and_judged() -> None:
+    text = "struct a {\n\tint b;\n};\nstatic int c[] = {\n\t1,\n};\n" + function("short", 5) + function("long_one", 81)
+    counted = dict(checks.functions(text))
+    assert counted == {"short": 5, "long_one": 81}
+    assert list(checks.judge_lengths({"f.c:short": 5})) == []
+    assert any("f.c:long_one has 81 lines" in line for line in checks.judge_lengths({"f.c:long_one": 81}))
+    assert any("median" in line for line in checks.judge_lengths({f"f.c:{n}": 16 for n in range(9)}))
+    ten = {f"f.c:{n}": 5 for n in range(8)} | {"f.c:a": 46, "f.c:b": 46}
+    assert any("2 of 10 functions" in line for line in checks.judge_lengths(ten))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A made-up clone and a made-up kernel of a few files, small enough to unpack, patch and export in a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferry import paths
+from ferry.source import Source
+
+MIGRATE = "".join(f"line {number}\n" for number in range(1, 21))
+
+BASE_TOML = """
+[kernel]
+version = "7.3.4"
+oldest = "7.3.0"
+newest = "7.3.99"
+patches = "patches/7.3"
+[debian]
+package = "linux-source-7.3"
+version = "7.3.4-1"
+suite = "trixie-backports"
+tarball = "usr/src/linux-source-7.3.tar.xz"
+tarball_sha256 = "00"
+download_bytes = 1
+unpacked_bytes = 1
+"""
+
+PATCH = """From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: A Developer <dev@example.org>
+Date: Fri, 20 Nov 2026 22:00:00 +0000
+Subject: [PATCH] mm/ferry: hook the ferry in
+
+Say why.
+
+Overlay: mm/ferry
+---
+ mm/migrate.c | 1 +
+ 1 file changed, 1 insertion(+)
+
+diff --git a/mm/migrate.c b/mm/migrate.c
+index 111111111111..222222222222 100644
+--- a/mm/migrate.c
++++ b/mm/migrate.c
+@@ -8,6 +8,7 @@ line 7
+ line 8
+ line 9
+ line 10
++ferry_hook();
+ line 11
+ line 12
+ line 13
+"""
+
+CORE = "int ferry_hook(void)\n{\n\treturn 0;\n}\n"
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def make_tree(tree: Path, *, version: str = "7.3.4", migrate: str = MIGRATE) -> Path:
+    """A directory that passes for a kernel tree."""
+    numbers = dict(zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True))
+    makefile = "".join(f"{key} = {value}\n" for key, value in numbers.items()) + "EXTRAVERSION =\n"
+    write(tree, {"Makefile": makefile, "Kbuild": "", "mm/migrate.c": migrate, "mm/other.c": "other\n"})
+    return tree
+
+
+def make_clone(monkeypatch: pytest.MonkeyPatch, root: Path, *, patch: str = PATCH) -> Path:
+    """A clone with one patch and one overlay file, and an empty cache, in place of the real ones."""
+    write(root / "clone/kernel", {
+        "base.toml": BASE_TOML,
+        "patches/7.3/series": "0001-mm-ferry-hook-the-ferry-in.patch\n",
+        "patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": patch,
+        "overlay/mm/ferry/core.c": CORE,
+    })
+    monkeypatch.setattr(paths, "repo_root", lambda: root / "clone")
+    monkeypatch.setenv("FERRY_CACHE", str(root / "cache"))
+    monkeypatch.delenv("FERRY_SOURCE", raising=False)
+    return root / "clone"
+
+
+def make_source(tree: Path, version: str = "7.3.4") -> Source:
+    return Source(tree, version, "0123456789abcdef")
