@@ -163,6 +163,13 @@ def _checkpatch(source: Source, series: list[Patch]) -> Iterator[str]:
         yield from (line.replace(str(scratch), "").lstrip("/") for line in done.tail if line.strip())
 
 
+def _refuse_warnings(log: Path) -> None:
+    """A compiler's warning is somebody else's build failure, and reviewers see it first."""
+    warned = [line for line in log.read_text(errors="replace").splitlines() if " warning: " in line]
+    if warned:
+        raise InfraError(warned[0], log=log)
+
+
 def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
     """Compile mm/ and drivers/ferry after each patch. The step's tree differs from the last by that patch alone."""
     board = boards.load("x86-numa")
@@ -179,6 +186,7 @@ def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
                 targets = tuple(path for path in ("mm/", "drivers/ferry/") if (where / path).is_dir())
                 log = objects / f"step-{number}.log"
                 build.make(where, objects, board.arch, targets, log, progress.Stage(name), board.build_steps)
+                _refuse_warnings(log)
             except InfraError as error:
                 yield Outcome(name, (error.cause, f"log: {error.log}"))
                 return
