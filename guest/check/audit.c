@@ -51,11 +51,12 @@ void audit_content(struct arena *arena)
 }
 
 /* Touched first, for a page that is swapped out or dropped cannot be moved. */
-static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node)
+static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node,
+					 bool single)
 {
 	for (uint32_t i = 0; i < area->pages; i++)
 		(void)*(volatile char *)area_address(area, i);
-	return moveset_move(set, node, MPOL_MF_MOVE_ALL, false);
+	return moveset_move(set, node, MPOL_MF_MOVE_ALL, single);
 }
 
 static void blame_page(struct arena *arena, const struct area *area, int node,
@@ -77,7 +78,8 @@ static void require_movable(struct arena *arena, const struct area *area, int no
 
 	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		result = touch_and_move(&set, area, node);
+		/* One page that fails hides all behind it; in the end it is to be named. */
+		result = touch_and_move(&set, area, node, attempt == ATTEMPTS - 1);
 		if (!result.failed)
 			break;
 		sleep_ns(ATTEMPT_NS);

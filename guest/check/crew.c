@@ -21,38 +21,46 @@ static const struct antagonist *const all[] = {
 
 static void add(struct crew *crew, const struct antagonist *antagonist)
 {
-	for (size_t i = 0; i < crew->count; i++)
-		if (crew->members[i].antagonist == antagonist)
-			quit(EXIT_USAGE, "--only: '%s' is named twice", antagonist->name);
 	crew->members[crew->count++] = (struct member){ .antagonist = antagonist };
 }
 
-static const struct antagonist *find(const char *name)
+static bool same_name(const char *name, const char *listed, size_t length)
 {
-	for (size_t i = 0; i < ALL_COUNT; i++)
-		if (!strcmp(all[i]->name, name))
-			return all[i];
-	quit(EXIT_USAGE, "--only: there is no antagonist '%s'; see integrity --help", name);
+	return strlen(name) == length && !strncmp(name, listed, length);
 }
 
-static void add_named(struct crew *crew, const char *names)
+static bool is_listed(const char *name, const char *list)
 {
-	char copy[512], *rest = copy, *name;
+	for (; *list; list += strcspn(list, ",") + (strchr(list, ',') != NULL))
+		if (same_name(name, list, strcspn(list, ",")))
+			return true;
+	return false;
+}
 
-	if (!*names || strlen(names) >= sizeof(copy))
-		quit(EXIT_USAGE, "--only: a list of names is expected");
-	strcpy(copy, names);
-	while ((name = strtok_r(rest, ",", &rest)))
-		add(crew, find(name));
+static void require_known(const char *list)
+{
+	for (;;) {
+		size_t length = strcspn(list, ","), i = 0;
+
+		while (i < ALL_COUNT && !same_name(all[i]->name, list, length))
+			i++;
+		if (i == ALL_COUNT)
+			quit(EXIT_USAGE, "--only: there is no antagonist '%.*s'; see integrity --help",
+			     (int)length, list);
+		if (!list[length])
+			return;
+		list += length + 1;
+	}
 }
 
 void crew_choose(struct crew *crew, const struct options *options)
 {
 	add(crew, &mover);
 	if (options->only)
-		add_named(crew, options->only);
-	else
-		for (size_t i = 0; i < ALL_COUNT; i++)
+		require_known(options->only);
+	/* In this order whatever order they are named in: it is that of coming, and back that of going. */
+	for (size_t i = 0; i < ALL_COUNT; i++)
+		if (!options->only || is_listed(all[i]->name, options->only))
 			add(crew, all[i]);
 	if (options->flip)
 		add(crew, &flip_antagonist);
@@ -112,7 +120,11 @@ void crew_join(struct crew *crew)
 
 void crew_finish(struct crew *crew, struct arena *arena)
 {
-	for (size_t i = 0; i < crew->count; i++) {
+	/*
+	 * Last come, first gone. It matters: merged pages that are still swapped out when KSM unmerges
+	 * come back merged, and then nothing can find who maps them, or move them.
+	 */
+	for (size_t i = crew->count; i--;) {
 		struct member *member = &crew->members[i];
 
 		if (!member->skip && member->antagonist->finish)

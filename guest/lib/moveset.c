@@ -36,7 +36,7 @@ void moveset_free(struct moveset *set)
 	*set = (struct moveset){ 0 };
 }
 
-/* The kernel stops at a page that fails and leaves the status of those behind it as it found it. */
+/* At a batch in which a page fails the kernel stops, and leaves the status of all of it, and of what follows. */
 #define NOT_REACHED INT_MIN
 
 static void prepare(struct moveset *set, int node)
@@ -56,19 +56,24 @@ static void call(struct moveset *set, size_t first, size_t count, int flags)
 			quit(EXIT_FAILED, "move_pages of %zu pages: %m", count);
 }
 
+/* The errno of an entry that is not on `node`; EAGAIN if only the call as a whole has failed. */
+static int entry_error(int status)
+{
+	if (status == NOT_REACHED)
+		return EAGAIN;
+	/* A node's number: it is still where it was. */
+	return status < 0 ? -status : EBUSY;
+}
+
 static void count_status(const struct moveset *set, int node, struct move_result *result)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->status[i] == node) {
 			result->moved++;
-			continue;
+		} else if (!result->failed++) {
+			result->first_failed = i;
+			result->first_error = entry_error(set->status[i]);
 		}
-		result->failed++;
-		if (result->first_error || set->status[i] == NOT_REACHED)
-			continue;
-		result->first_failed = i;
-		/* A node's number: it is still where it was. */
-		result->first_error = set->status[i] < 0 ? -set->status[i] : EBUSY;
 	}
 }
 

@@ -18,7 +18,7 @@ struct move_result {
 	uint64_t ns;		/* inside move_pages(2) */
 	size_t moved;		/* entries that are on the node afterwards */
 	size_t failed;		/* entries that are not */
-	/* The first entry that failed itself, and its errno; 0 if none did. */
+	/* The first entry that failed, and its errno. */
 	size_t first_failed;
 	int first_error;
 };

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Run a command with an ext4 file system in memory under it; a leading "@" of an argument is its directory.
+# usage: with-ext4.sh MEGABYTES COMMAND [ARGUMENT]...
+# Exit status: the command's, or 4 if there can be no such file system here.
+set -u
+
+if [ $# -lt 2 ]; then
+	echo "usage: with-ext4.sh MEGABYTES COMMAND [ARGUMENT]..." >&2
+	exit 2
+fi
+megabytes=$1
+shift
+PATH=$PATH:/usr/sbin:/sbin
+dir=$(mktemp -d) || exit 4
+trap 'umount "$dir/disk" 2>/dev/null; umount "$dir"; rmdir "$dir"' EXIT
+
+# The image lies on a tmpfs of its own: /tmp may be on the host, across 9p. It is allocated as a
+# whole, and stays so (nodiscard), lest memory that it grows into be taken for a leak.
+if ! { mount -t tmpfs -o mode=0700 ferry "$dir" && mkdir "$dir/disk" &&
+       fallocate -l "${megabytes}M" "$dir/image" && mkfs.ext4 -q -E nodiscard "$dir/image" &&
+       mount -o loop "$dir/image" "$dir/disk"; }; then
+	echo "with-ext4.sh: no ext4 on a loop device here" >&2
+	exit 4
+fi
+i=$#
+while [ "$i" -gt 0 ]; do
+	argument=$1
+	shift
+	case $argument in
+	@*) argument=$dir/disk${argument#@} ;;
+	esac
+	set -- "$@" "$argument"
+	i=$((i - 1))
+done
+"$@"
