@@ -10,6 +10,8 @@ import argparse
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +34,18 @@ def create(bench: str, board: str, out: Path | None = None) -> Path:
         raise UsageError(f"{out} already holds a run", hint="give --out a new directory")
     out.mkdir(parents=True, exist_ok=True)
     return out
+
+
+@contextmanager
+def created(bench: str, board: str, out: Path | None = None) -> Iterator[Path]:
+    """As create; a run that ends in an error before it kept anything leaves no directory."""
+    run = create(bench, board, out)
+    try:
+        yield run
+    except BaseException:
+        with suppress(OSError):
+            run.rmdir()
+        raise
 
 
 def _create_dated(name: str) -> Path:

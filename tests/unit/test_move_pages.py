@@ -16,7 +16,7 @@ import ferry.bench
 from ferry import boot, build, guest, runs
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
-from ferry.errors import AllSkipped, InfraError, Splat
+from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
 
@@ -144,11 +144,16 @@ def test_a_splat_leaves_its_console_and_no_result(made_up_guest: Guest, tmp_path
 
 
 @pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--migrator", "dma"), ("--folio", "5k"),
-                                   ("--board", "uml"), ("--vs", "mainline")])
+                                   ("--board", "uml"), ("--hogs", "-1"), ("--stores", ","), ("--vs", "mainline")])
 def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)
     assert caught.value.code == 2
+
+
+def test_no_samples_are_not_the_default_number_of_samples() -> None:
+    with pytest.raises(UsageError, match="0 samples are too few"):
+        move_pages.plan_for(parsed("--samples", "0"), load("x86-numa"))
 
 
 def test_the_bar_is_as_long_as_the_sweep() -> None:

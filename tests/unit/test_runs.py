@@ -31,6 +31,16 @@ def test_two_runs_of_one_second_do_not_meet() -> None:
     assert runs.create("copy", "uml") != runs.create("copy", "uml")
 
 
+def test_an_error_before_anything_was_kept_leaves_no_directory(in_tmp: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), runs.created("copy", "uml"):
+        raise KeyboardInterrupt
+    assert runs.names() == []
+    with pytest.raises(KeyboardInterrupt), runs.created("copy", "uml") as run:
+        (run / "console.log").write_text("made up\n")
+        raise KeyboardInterrupt
+    assert runs.names() == [run.name]
+
+
 def test_an_unfinished_run_is_listed_as_such_and_not_taken_for_whole(in_tmp: Path) -> None:
     run = runs.create("copy", "uml")
     assert runs.state(run.name)["finished"] is False

@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> int:
     from ferry.bench.document import failure_count
     from ferry.errors import AllSkipped
 
-    run_dir = runs.create(args.bench, args.board, args.out)
-    document = args.measure(args, run_dir)
+    with runs.created(args.bench, args.board, args.out) as run_dir:
+        document = args.measure(args, run_dir)
     if not document["rows"]:
         raise AllSkipped("; ".join(skip["reason"] for skip in document["skipped"]),
                          hint="ferry bench move_pages --folio 4k")

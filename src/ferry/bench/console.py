@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ferry import progress
 from ferry.boot import BootResult
-from ferry.errors import FerryError
+from ferry.errors import FerryError, TimedOut
 
 CONSOLE = "console.log"
 
@@ -19,6 +19,8 @@ def booted(run_dir: Path, name: str, start: Callable[[], BootResult]) -> BootRes
     try:
         result = start()
     except FerryError as error:
+        if isinstance(error, TimedOut):
+            error.hint = "read the log; a smaller --bytes takes less time"
         if error.log is not None:
             append(run_dir, name, error.log)
             error.log = run_dir / CONSOLE

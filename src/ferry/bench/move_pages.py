@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from ferry import boards, boot, build, guest
+from ferry import boards, boot, build, guest, progress
 from ferry.bench import meta, movebench, plan, summary
 from ferry.bench.console import CONSOLE, booted, counting
 from ferry.bench.document import SCHEMA, Document
@@ -55,7 +55,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
     add("--single", action="store_true", help="one folio per move_pages(2) call")
-    add("--hogs", type=int, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
+    add("--hogs", type=plan.hog_count, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
     return parser
 
@@ -65,11 +65,12 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
     known = COUNTED_TOTALS if counts(board) else TOTALS
     sizes = args.folio or list(known)
-    samples = args.samples or (plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES)
+    enough = plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(args.migrator, threads, args.stores),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
-        samples=samples, warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
+        samples=enough if args.samples is None else args.samples,
+        warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
         vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind,
     ))
 
@@ -106,11 +107,13 @@ def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], progra
     """Boot, sweep and sum up; `advance` is called after every round of every configuration."""
     captured = meta.capture(
         kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep))
-    boots = []
+    boots: list[BootResult] = []
+    last = sweep.boots * len(kernels)
     for number in range(sweep.boots):
         for name, kernel in kernels.items():
             share = run_dir / "raw" / f"{number}-{name}"
             share.mkdir(parents=True)
+            progress.note(f"booting the {name} kernel on {board.name}, {len(boots) + 1} of {last}")
             write_script(sweep, name, kernel, program, share / SCRIPT)
             sweep_once(sweep, board, kernel, share, advance)
             outcomes = {size: movebench.outcome(share, size) for size in sweep.totals}

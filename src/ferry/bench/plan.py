@@ -96,7 +96,10 @@ def listed(parse: Callable[[str], int | str]) -> Callable[[str], list[int | str]
     """An argparse type: a list separated by commas."""
 
     def split(text: str) -> list[int | str]:
-        return [parse(item.strip()) for item in text.split(",") if item.strip()]
+        found = [parse(item.strip()) for item in text.split(",") if item.strip()]
+        if not found:
+            raise argparse.ArgumentTypeError("the list is empty")
+        return found
 
     return split
 
@@ -107,6 +110,13 @@ def folio_size(text: str) -> int:
         return FOLIO_SIZES[text.lower()]
     except KeyError:
         raise argparse.ArgumentTypeError(f"no folio size '{text}', there are {', '.join(FOLIO_SIZES)}") from None
+
+
+def hog_count(text: str) -> int:
+    """A number of threads, 0 for none; as many as movebench takes."""
+    if not text.isdecimal() or int(text) > 4096:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 4096")
+    return int(text)
 
 
 def byte_count(text: str) -> int:
