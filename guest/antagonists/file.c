@@ -102,14 +102,14 @@ static bool write_disk(struct actor *actor)
 }
 
 const struct antagonist readfile_antagonist = {
-	.name = "readfile", .prepare = prepare_shmem, .act = read_shmem, .tireless = true,
+	.name = "readfile", .prepare = prepare_shmem, .act = read_shmem,
 };
 const struct antagonist writefile_antagonist = {
-	.name = "writefile", .prepare = prepare_shmem, .act = write_shmem, .tireless = true,
+	.name = "writefile", .prepare = prepare_shmem, .act = write_shmem,
 };
 const struct antagonist readdisk_antagonist = {
-	.name = "readdisk", .prepare = prepare_disk, .act = read_disk, .tireless = true,
+	.name = "readdisk", .prepare = prepare_disk, .act = read_disk,
 };
 const struct antagonist writedisk_antagonist = {
-	.name = "writedisk", .prepare = prepare_disk, .act = write_disk, .tireless = true,
+	.name = "writedisk", .prepare = prepare_disk, .act = write_disk,
 };

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 
 #define MOST_THREADS 64
 #define PATIENCE_NS UINT64_C(10000000000)	/* for batches in flight on a slow debug kernel */
+#define WORK_NS UINT64_C(100000000)		/* a batch or two on such a kernel */
 
 static const char *prepare(struct arena *arena)
 {
@@ -134,13 +136,35 @@ static void must_stay(struct arena *arena, const char *path)
 		report_broken(arena, "flip", "unloading %s while selected fails, but with: %m", path);
 }
 
+static uint64_t batches_of(const char *migrator)
+{
+	char path[128], value[32];
+
+	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/batches", migrator);
+	return sysfile_read(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+}
+
+/* A migrator that nobody gives work to is no load to be unloaded under. */
+static void await_work(struct actor *actor, const char *migrator)
+{
+	uint64_t before = batches_of(migrator), start = clock_ns();
+
+	do {
+		actor_pause(actor);
+		if (batches_of(migrator) != before) {
+			atomic_fetch_add(&actor->arena->flips_at_work, 1);
+			return;
+		}
+	} while (clock_ns() - start < WORK_NS);
+}
+
 static bool use(struct actor *actor, const char *migrator, const char *path)
 {
 	/* Settings are written both before and while it is at work. */
 	change_threads(actor, migrator, false);
 	if (!select_and_see(actor->arena, migrator))
 		return false;
-	actor_pause(actor);
+	await_work(actor, migrator);
 	change_threads(actor, migrator, false);
 	must_stay(actor->arena, path);
 	actor_pause(actor);
@@ -175,4 +199,12 @@ static bool act(struct actor *actor)
 	return actor->arena->options->module ? cycle(actor) : flip(actor);
 }
 
-const struct antagonist flip_antagonist = { .name = "flip", .prepare = prepare, .act = act };
+static void finish(struct arena *arena)
+{
+	if (arena->options->module && !atomic_load(&arena->flips_at_work))
+		report_broken(arena, "flip", "no load: the module's migrator has copied nothing");
+}
+
+const struct antagonist flip_antagonist = {
+	.name = "flip", .prepare = prepare, .act = act, .finish = finish, .eager = true,
+};

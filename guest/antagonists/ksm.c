@@ -68,6 +68,6 @@ static void finish(struct arena *arena)
 
 const struct antagonist ksm_antagonist = {
 	.name = "ksm", .prepare = prepare, .act = act, .finish = finish,
-	/* A write fault on a merged page: proof that pages were merged and parted. */
+	/* A fault that parts a merged page: proof that pages were merged. */
 	.proof = { "cow_ksm" },
 };

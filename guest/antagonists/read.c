@@ -16,5 +16,5 @@ static bool act(struct actor *actor)
 }
 
 const struct antagonist read_antagonist = {
-	.name = "read", .act = act, .many = true, .tireless = true,
+	.name = "read", .act = act, .many = true,
 };

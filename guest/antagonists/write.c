@@ -20,5 +20,5 @@ static bool act(struct actor *actor)
 }
 
 const struct antagonist write_antagonist = {
-	.name = "write", .act = act, .many = true, .tireless = true,
+	.name = "write", .act = act, .many = true,
 };

@@ -15,6 +15,12 @@
 /* No act takes seconds, even emulated and on a debug kernel: whoever takes this long hangs. */
 #define STUCK_SECONDS 120
 
+/*
+ * Most rest between two acts. Without it more than ten threads queue for the mmap lock and for two
+ * CPUs, and pages hardly move at all: a batch waits at every one of its pages.
+ */
+#define REST_NS 10000000
+
 uint32_t actor_random(struct actor *actor, uint32_t limit)
 {
 	/* xorshift64: never 0 if it did not start so. */
@@ -38,8 +44,8 @@ static void *play(void *data)
 			atomic_fetch_add_explicit(&actor->acts, 1, memory_order_relaxed);
 		else
 			sched_yield();
-		if (actor->antagonist->tireless)
-			actor_pause(actor);
+		if (!actor->antagonist->eager)
+			sleep_ns(actor_random(actor, REST_NS));
 	}
 	return NULL;
 }

@@ -21,8 +21,7 @@ struct antagonist {
 	/* After all actors have gone. Optional. */
 	void (*finish)(struct arena *arena);
 	bool many;			/* played by --threads actors, else by one */
-	/* Never waits by itself, so is made to: with no CPU idle, who waits for a lock waits long. */
-	bool tireless;
+	bool eager;			/* acts again at once; the others rest, and leave it CPUs and locks */
 	/* Counters of /proc/vmstat one of which must have grown, or nothing of the kind has happened. */
 	const char *proof[2];
 };

@@ -46,6 +46,8 @@ struct arena {
 	atomic_uint *ledger;	/* one entry a page: generation, and BUSY while claimed */
 	atomic_bool stop;
 	atomic_uint_fast64_t moves;	/* calls of move_pages(2) */
+	/* Module cycles in which the module's migrator has copied something. */
+	atomic_uint_fast64_t flips_at_work;
 	atomic_uint errors;
 };
 

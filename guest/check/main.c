@@ -45,6 +45,7 @@ static void print_progress(const char *event, uint64_t seconds)
 	json_int(&json, "seconds", seconds);
 	json_int(&json, "moves", atomic_load(&arena.moves));
 	json_int(&json, "flips", flips_done());
+	json_int(&json, "flips_at_work", atomic_load(&arena.flips_at_work));
 	json_end(&json);
 }
 
@@ -78,6 +79,7 @@ static void print_end(uint64_t pages, unsigned int skipped, uint64_t free_before
 	json_int(&json, "moves", atomic_load(&arena.moves));
 	json_int(&json, "pages", pages);
 	json_int(&json, "flips", flips_done());
+	json_int(&json, "flips_at_work", atomic_load(&arena.flips_at_work));
 	json_int(&json, "skipped", skipped);
 	json_int(&json, "errors", atomic_load(&arena.errors));
 	json_int(&json, "memfree_before_kb", free_before);
@@ -101,8 +103,8 @@ int main(int argc, char **argv)
 	wait_for_end();
 	crew_join(&crew);
 	pages = pages_migrated() - pages;
-	skipped = crew_report(&crew, &arena);
 	crew_finish(&crew, &arena);
+	skipped = crew_report(&crew, &arena);
 	audit_content(&arena);
 	audit_references(&arena);
 	arena_close(&arena);

@@ -57,4 +57,6 @@ static bool move(struct actor *actor)
 	return true;
 }
 
-const struct antagonist mover = { .name = "move", .act = move, .proof = { "pgmigrate_success" } };
+const struct antagonist mover = {
+	.name = "move", .act = move, .eager = true, .proof = { "pgmigrate_success" },
+};

@@ -117,7 +117,8 @@ void folio_describe(const char *address, char *text, size_t size)
 
 	close(eyes.pagemap);
 	if (frame)
-		snprintf(text, size, "frame 0x%" PRIx64 ", kpageflags 0x%" PRIx64 ", mapped %" PRIu64 " times",
+		snprintf(text, size,
+			 "frame 0x%" PRIx64 ", kpageflags 0x%" PRIx64 ", mapped %" PRIu64 " times",
 			 frame, frame_word("/proc/kpageflags", frame),
 			 frame_word("/proc/kpagecount", frame));
 	else

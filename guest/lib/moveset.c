@@ -36,7 +36,7 @@ void moveset_free(struct moveset *set)
 	*set = (struct moveset){ 0 };
 }
 
-/* At a batch in which a page fails the kernel stops, and leaves the status of all of it, and of what follows. */
+/* Where a page fails the kernel stops, and leaves the status of its batch and all behind it. */
 #define NOT_REACHED INT_MIN
 
 static void prepare(struct moveset *set, int node)
