@@ -255,9 +255,7 @@ static int __init mtcopy_init(void)
 	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!mtcopy_wq)
 		goto free_jobs;
-	err = mtcopy_calibrate();
-	if (err)
-		goto free_wq;
+	mtcopy_calibrate();
 	err = mtcopy_helpers_init();
 	if (err)
 		goto free_wq;

@@ -36,7 +36,7 @@ unsigned int mtcopy_nr_chunks(const struct ferry_batch *batch);
 void mtcopy_chunk(struct ferry_batch *batch, unsigned int chunk,
 		  unsigned int *cursor, bool streaming);
 bool mtcopy_streams(const struct ferry_batch *batch);
-int mtcopy_calibrate(void);
+void mtcopy_calibrate(void);
 
 /* mtcopy_helpers.c */
 int mtcopy_helpers_init(void);

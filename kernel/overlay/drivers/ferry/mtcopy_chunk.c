@@ -158,28 +158,32 @@ static void mtcopy_compare(struct page *dst, struct page *src)
 		MTCOPY_CALIBRATION_ORDER, cached, streaming);
 }
 
+static struct page *mtcopy_calibration_pages(void)
+{
+	return alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN,
+			   MTCOPY_CALIBRATION_ORDER);
+}
+
 /**
  * mtcopy_calibrate() - measure which stores are faster here
  *
+ * Where memory is too fragmented to measure, auto stores through the cache, as migration
+ * does without mtcopy.
+ *
  * Context: process context. Allocates memory for the time of the measurement.
- * Return: 0 or -ENOMEM.
  */
-int mtcopy_calibrate(void)
+void mtcopy_calibrate(void)
 {
 	struct page *src, *dst;
-	int err = -ENOMEM;
 
 	if (!FERRY_HAS_STREAM)
-		return 0;
-	src = alloc_pages(GFP_KERNEL | __GFP_ZERO, MTCOPY_CALIBRATION_ORDER);
-	dst = alloc_pages(GFP_KERNEL | __GFP_ZERO, MTCOPY_CALIBRATION_ORDER);
-	if (src && dst) {
+		return;
+	src = mtcopy_calibration_pages();
+	dst = mtcopy_calibration_pages();
+	if (src && dst)
 		mtcopy_compare(dst, src);
-		err = 0;
-	}
 	if (src)
 		__free_pages(src, MTCOPY_CALIBRATION_ORDER);
 	if (dst)
 		__free_pages(dst, MTCOPY_CALIBRATION_ORDER);
-	return err;
 }

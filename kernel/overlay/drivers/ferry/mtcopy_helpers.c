@@ -45,6 +45,10 @@ static int mtcopy_plan_node(int nid)
 	plan->nr = nr;
 	plan->nr = ferry_spread_cpus(nid, READ_ONCE(mtcopy_tuning.spread),
 				     plan->cpus, nr);
+	if (!plan->nr) {
+		kvfree(plan);
+		return -ENOMEM;
+	}
 	old = rcu_replace_pointer(mtcopy_plans[nid], plan,
 				  lockdep_is_held(&mtcopy_plans_mutex));
 	kvfree_rcu(old, rcu);
@@ -62,7 +66,8 @@ int mtcopy_helpers_refresh(void)
 	int nid, err;
 
 	guard(mutex)(&mtcopy_plans_mutex);
-	for_each_online_node(nid) {
+	/* Offline ones too: memory may come online later, behind CPUs that do not. */
+	for_each_node(nid) {
 		err = mtcopy_plan_node(nid);
 		if (err)
 			return err;

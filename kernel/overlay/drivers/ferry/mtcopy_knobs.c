@@ -62,11 +62,9 @@ static ssize_t threads_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
 	unsigned int threads;
-	int err = kstrtouint(buf, 0, &threads);
 
-	if (err)
-		return err;
-	if (threads < 1 || threads > MTCOPY_MAX_THREADS)
+	if (kstrtouint(buf, 10, &threads) ||
+	    threads < 1 || threads > MTCOPY_MAX_THREADS)
 		return -EINVAL;
 	WRITE_ONCE(mtcopy_tuning.threads, threads);
 	return count;

@@ -67,7 +67,8 @@ static inline void ferry_stream_drain(void)
 
 #define FERRY_HAS_STREAM	(!IS_ENABLED(CONFIG_KMSAN))
 
-#elif defined(CONFIG_ARM64)
+/* Memory tags travel with copy_highpage() only. */
+#elif defined(CONFIG_ARM64) && !defined(CONFIG_ARM64_MTE)
 
 static inline size_t ferry_stream_page(void *dst, const void *src)
 {

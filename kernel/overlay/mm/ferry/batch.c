@@ -12,7 +12,10 @@
  *
  *   - The source is locked and unmapped and no TLB holds an entry for it, from before the
  *     copy until after the move. New references can come from the page cache only, and
- *     what they allow without the folio lock is reading.
+ *     what they allow without the folio lock is reading. The exception is a pin through the
+ *     page cache, memfd_pin_folios(): one that is taken, written through and dropped between
+ *     copy and freeze loses its write. So it does without us, in the time of one folio's
+ *     copy; here it is the batch's. max_stall_us bounds it.
  *   - References that allow writing (pins) are older than the unmapping. One that is still
  *     held shows in the reference count, which is checked before the copy: such a folio is
  *     not eligible. One that is dropped was dropped before the check, so its writes precede
@@ -289,10 +292,14 @@ static void ferry_copy_lists(struct ferry_entry *entry, struct ferry_batch *batc
 void __ferry_copy_folios(struct list_head *src_folios,
 			 struct list_head *dst_folios, enum migrate_reason reason)
 {
-	int idx = srcu_read_lock(&ferry_srcu);
-	struct ferry_entry *entry = ferry_selected();
+	struct ferry_entry *entry;
 	struct ferry_batch *batch;
+	int idx;
 
+	if (list_empty(src_folios))
+		return;
+	idx = srcu_read_lock(&ferry_srcu);
+	entry = ferry_selected();
 	if (!entry)
 		goto unlock;
 	batch = ferry_batch_get();

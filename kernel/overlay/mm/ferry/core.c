@@ -41,6 +41,7 @@
 static DEFINE_MUTEX(ferry_mutex);	/* ferry_migrators and the selection */
 static LIST_HEAD(ferry_migrators);
 static struct ferry_entry __rcu *ferry_current;	/* NULL is off */
+static bool ferry_ready;		/* set once, at boot */
 
 DEFINE_SRCU(ferry_srcu);
 DEFINE_STATIC_KEY_FALSE(ferry_enabled);
@@ -76,6 +77,15 @@ DEFINE_STATIC_CALL(ferry_copy_call, ferry_kernel_copy);
 struct ferry_entry *ferry_selected(void)
 {
 	return srcu_dereference(ferry_current, &ferry_srcu);
+}
+
+/** ferry_limit_refresh() - let a new value of a limit's knob take effect now */
+void ferry_limit_refresh(void)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+
+	ferry_limit_update(ferry_selected());
+	srcu_read_unlock(&ferry_srcu, idx);
 }
 
 /**
@@ -121,11 +131,12 @@ static void ferry_switch(struct ferry_entry *entry)
 		static_call_update(ferry_copy_call, entry->ops->copy);
 	else
 		static_call_update(ferry_copy_call, ferry_kernel_copy);
-	ferry_limit_update(entry);
 	ferry_key_set(&ferry_enabled, entry);
 	ferry_key_set(&ferry_large_batches, entry && entry->ops != &ferry_kernel);
 	/* No batch is inside the old copy() once this returns. */
 	synchronize_srcu(&ferry_srcu);
+	/* The last of the old one's batches may have set the limit after us. */
+	ferry_limit_update(entry);
 	if (old)
 		module_put(old->ops->owner);
 }
@@ -200,15 +211,17 @@ static struct ferry_entry *ferry_entry_alloc(const struct ferry_migrator *migrat
  *
  * Context: process context. Takes ferry_mutex.
  * Return: 0, -EINVAL for a name that is no word or is reserved, -EEXIST for a name
- * in use, -ENOMEM.
+ * in use, -ENODEV if there is no directory to show it in, -ENOMEM.
  */
 int ferry_register(const struct ferry_migrator *migrator)
 {
 	struct ferry_entry *entry;
 	int err;
 
+	if (!ferry_ready)
+		return -ENODEV;
 	if (!migrator->copy || !*migrator->name || strpbrk(migrator->name, " /[]\n") ||
-	    !strcmp(migrator->name, "off") || !strcmp(migrator->name, "stats"))
+	    !strcmp(migrator->name, "off") || ferry_sysfs_taken(migrator->name))
 		return -EINVAL;
 
 	guard(mutex)(&ferry_mutex);
@@ -256,6 +269,9 @@ static int __init ferry_init(void)
 {
 	int err = ferry_sysfs_init();
 
-	return err ?: ferry_register(&ferry_kernel);
+	if (err)
+		return err;
+	ferry_ready = true;
+	return ferry_register(&ferry_kernel);
 }
 subsys_initcall(ferry_init);

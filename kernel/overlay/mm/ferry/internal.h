@@ -44,6 +44,7 @@ extern struct srcu_struct ferry_srcu;
 extern const struct ferry_migrator ferry_kernel;
 
 struct ferry_entry *ferry_selected(void);
+void ferry_limit_refresh(void);
 int ferry_copy(struct ferry_batch *batch);
 int ferry_select(const char *name);
 ssize_t ferry_list(char *buf);
@@ -75,6 +76,7 @@ static inline void ferry_count(struct ferry_entry *entry, enum ferry_stat stat,
 /* sysfs.c */
 int ferry_sysfs_add(struct ferry_entry *entry);
 void ferry_sysfs_remove(struct ferry_entry *entry);
+bool ferry_sysfs_taken(const char *name);
 int ferry_sysfs_init(void);
 
 #endif /* _MM_FERRY_INTERNAL_H */

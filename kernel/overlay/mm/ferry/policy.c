@@ -26,7 +26,7 @@
 
 #include "internal.h"
 
-/* One batch of mm/migrate.c, in bytes. */
+/* About one batch of mm/migrate.c, in bytes. */
 #define FERRY_STOCK_BYTES	(512 * PAGE_SIZE)
 /* With 2 MiB folios, 16 of them; with 64 KiB, as many as FERRY_BATCH_FOLIOS allows. */
 #define FERRY_DEFAULT_BYTES	SZ_32M
@@ -110,18 +110,23 @@ bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages)
 	       nr_pages << PAGE_SHIFT >= READ_ONCE(ferry_limit_bytes);
 }
 
-void __ferry_cut_batch(struct list_head *folios, struct list_head *batch)
+/**
+ * ferry_cut_batch() - take from a list what one batch may lock
+ * @folios:	folios to migrate, emptied from the front
+ * @batch:	an empty list, receives at least one folio
+ *
+ * Folios that were split from one large batch are too many for a second one. Without an
+ * offload migrator all of them fit, as the batch was small.
+ *
+ * Context: any; the caller owns both lists, and @folios is not empty.
+ */
+void ferry_cut_batch(struct list_head *folios, struct list_head *batch)
 {
-	unsigned long nr_pages = 0;
-	unsigned int nr_folios = 0;
-	struct folio *folio;
+	unsigned int nr = 0;
 
 	do {
-		folio = list_first_entry(folios, struct folio, lru);
-		list_move_tail(&folio->lru, batch);
-		nr_pages += folio_nr_pages(folio);
-	} while (!list_empty(folios) &&
-		 !__ferry_batch_full(++nr_folios, nr_pages));
+		list_move_tail(folios->next, batch);
+	} while (!list_empty(folios) && ++nr < FERRY_BATCH_FOLIOS);
 }
 
 static ssize_t ferry_store_limit(const char *buf, size_t count,
@@ -129,13 +134,11 @@ static ssize_t ferry_store_limit(const char *buf, size_t count,
 				 unsigned long max)
 {
 	unsigned long value;
-	int err = kstrtoul(buf, 0, &value);
 
-	if (err)
-		return err;
-	if (value < min || value > max)
+	if (kstrtoul(buf, 10, &value) || value < min || value > max)
 		return -EINVAL;
 	WRITE_ONCE(*limit, value);
+	ferry_limit_refresh();
 	return count;
 }
 

@@ -16,6 +16,7 @@
 #include <linux/ferry.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
 #include <linux/sched/topology.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -55,6 +56,9 @@ static unsigned int ferry_places(int nid, enum ferry_spread spread,
 	for_each_online_cpu(cpu) {
 		if (nr == max)
 			break;
+		/* Unbound works do not run on isolated CPUs, however idle. */
+		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
+			continue;
 		places[nr++] = (struct ferry_place) {
 			.distance = spread == FERRY_SPREAD_NONE ? 0 :
 				    node_distance(cpu_to_node(cpu), nid),
@@ -100,13 +104,14 @@ EXPORT_SYMBOL_GPL(ferry_spread_cpus);
  * ferry_cpu_idle() - has a CPU nothing to run at this moment?
  * @cpu: the CPU
  *
- * A helper sent to a busy CPU takes time from whoever runs there, or waits.
+ * A helper sent to a busy CPU takes time from whoever runs there, or waits. One whose virtual
+ * CPU is not running would wait for the host.
  *
  * Context: any. The answer is a hint.
  * Return: true if so.
  */
 bool ferry_cpu_idle(unsigned int cpu)
 {
-	return cpu_online(cpu) && idle_cpu(cpu);
+	return cpu_online(cpu) && idle_cpu(cpu) && !vcpu_is_preempted(cpu);
 }
 EXPORT_SYMBOL_GPL(ferry_cpu_idle);

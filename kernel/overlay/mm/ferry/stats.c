@@ -4,8 +4,8 @@
  *
  * /sys/kernel/mm/migration/stats/<migrator>/ has a file for each counter. They only grow
  * while the migrator stays registered. Each is exact; two read one after the other may
- * have a batch between them. They are updated a few times a batch, not a folio, so plain
- * atomics do.
+ * have a batch between them. They are updated a few times a batch, and once for each folio
+ * that is not eligible, so plain atomics do.
  *
  * Every folio that reaches the copy phase is counted once: in folios when it was copied,
  * in fallbacks when the migrator did not copy it, in refused_kind or refused_pinned when

@@ -86,6 +86,22 @@ void ferry_sysfs_remove(struct ferry_entry *entry)
 }
 
 /**
+ * ferry_sysfs_taken() - would a directory of knobs clash with a file of ours?
+ * @name: the directory's
+ *
+ * Context: process context.
+ * Return: true if so.
+ */
+bool ferry_sysfs_taken(const char *name)
+{
+	struct kernfs_node *node = sysfs_get_dirent(ferry_root->sd, name);
+	bool taken = node && kernfs_type(node) != KERNFS_DIR;
+
+	sysfs_put(node);
+	return taken || !strcmp(name, "stats") || !strcmp(name, "reasons");
+}
+
+/**
  * ferry_sysfs_init() - make the directory
  *
  * Context: boot.

@@ -42,7 +42,9 @@ static void select_words(struct kunit *test)
 
 static void register_bad_names(struct kunit *test)
 {
-	static const char * const names[] = { "", "off", "stats", "a b", "a/b", "[a]" };
+	static const char * const names[] = {
+		"", "off", "stats", "migrator", "min_bytes", "a b", "a/b", "[a]",
+	};
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
@@ -90,22 +92,18 @@ static void limit_follows_rate(struct kunit *test)
 static void cut_bounds_folios(struct kunit *test)
 {
 	unsigned int i, nr = FERRY_BATCH_FOLIOS + 10;
-	struct ferry_entry fast = {};
 	struct folio *folio, *next;
 	LIST_HEAD(folios);
 	LIST_HEAD(batch);
 
-	/* A rate that leaves folios, not bytes, to be the bound. */
-	ferry_rate_update(&fast, SZ_1G, NSEC_PER_USEC);
 	for (i = 0; i < nr; i++) {
 		folio = folio_alloc(GFP_KERNEL, 0);
 		KUNIT_ASSERT_NOT_NULL(test, folio);
 		list_add_tail(&folio->lru, &folios);
 	}
-	__ferry_cut_batch(&folios, &batch);
+	ferry_cut_batch(&folios, &batch);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), FERRY_BATCH_FOLIOS);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch) + list_count_nodes(&folios), nr);
-	ferry_limit_update(NULL);
 	list_splice(&folios, &batch);
 	list_for_each_entry_safe(folio, next, &batch, lru)
 		folio_put(folio);
