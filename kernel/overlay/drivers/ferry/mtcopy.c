@@ -174,6 +174,7 @@ static void mtcopy_copy_together(struct mtcopy_job *job, unsigned int wanted)
 
 	atomic_set(&job->next, 0);
 	nr = mtcopy_call(job, wanted);
+	job->batch->solo = !nr;
 	while (mtcopy_claim(job, &cursor))
 		cond_resched();
 	mtcopy_wait(job);
@@ -210,6 +211,7 @@ int mtcopy_copy(struct ferry_batch *batch)
 	for (i = 0; i < batch->nr; i++)
 		batch->pairs[i].status = 0;
 	if (!job) {
+		batch->solo = true;
 		mtcopy_copy_alone(batch, streaming);
 		return 0;
 	}

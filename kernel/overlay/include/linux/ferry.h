@@ -39,6 +39,8 @@ struct ferry_pair {
  * @nr:		pairs in use
  * @bytes:	sum of the folios' sizes
  * @dst_nid:	node of the first destination
+ * @solo:	set by the migrator when the calling CPU copied alone: batches larger than
+ *		those without a migrator gain nothing then, and the next will be no larger
  * @pairs:	the folios; @offset ascends
  *
  * The caller of the migrator owns the batch and every folio in it; a migrator
@@ -49,6 +51,7 @@ struct ferry_batch {
 	unsigned int nr;
 	size_t bytes;
 	int dst_nid;
+	bool solo;
 	struct ferry_pair pairs[FERRY_BATCH_FOLIOS];
 };
 

@@ -216,7 +216,7 @@ static void ferry_batch_account(struct ferry_entry *entry,
 	ferry_count(entry, FERRY_BYTES, bytes);
 	ferry_count(entry, FERRY_COPY_NS, ns);
 	ferry_count(entry, FERRY_FALLBACKS, batch->nr - copied);
-	ferry_rate_update(entry, bytes, ns);
+	ferry_rate_update(entry, batch->solo ? 0 : bytes, ns);
 }
 
 static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batch)
@@ -263,6 +263,7 @@ static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entr
 
 	batch->nr = 0;
 	batch->bytes = 0;
+	batch->solo = false;
 	while (!list_entry_is_head(src, src_folios, lru) &&
 	       batch->nr < FERRY_BATCH_FOLIOS) {
 		if (ferry_eligible(dst, src, &cause))

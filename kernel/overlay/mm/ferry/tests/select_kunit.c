@@ -88,6 +88,18 @@ static void limit_follows_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, SZ_32M), SZ_32M);
 }
 
+/* Batches grow with a migrator that gains by it, and shrink when it copied alone. */
+static void limit_forgets_when_alone(struct kunit *test)
+{
+	struct ferry_entry entry = {};
+
+	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, 513));
+	ferry_rate_update(&entry, 0, NSEC_PER_USEC);
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, 513));
+	ferry_limit_update(NULL);
+}
+
 /* Split folios of a large batch are cut to what one batch may lock. */
 static void cut_bounds_folios(struct kunit *test)
 {
@@ -115,6 +127,7 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(register_twice),
 	KUNIT_CASE(unregister_selected),
 	KUNIT_CASE(limit_follows_rate),
+	KUNIT_CASE(limit_forgets_when_alone),
 	KUNIT_CASE(cut_bounds_folios),
 	{}
 };
