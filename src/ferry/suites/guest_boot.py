@@ -98,8 +98,9 @@ def _job_lines(job: Job) -> list[str]:
     A subshell under set -e: a setup line that fails ends the job without a result, which is a failure.
     """
     count = f"cat {_SYSFS}/stats/{job.migrator}/batches" if job.migrator else "echo"
-    body = "\n".join((f"echo {_MARK} {job.name} >&2", *job.setup, f"{count} >{job.name}.before", job.command))
+    body = "\n".join((*job.setup, f"{count} >{job.name}.before", job.command))
     return [
+        f"echo {_MARK} {job.name}",
         f"{{ ( set -e\n{body}\n); echo $? >{job.name}.status; }} 2>{job.name}.err | tee {job.name}.ktap",
         f"cat {job.name}.err",
         f"{count} >{job.name}.after",
@@ -124,7 +125,7 @@ def _ending(job: Job, share: Path, found: list[Result]) -> list[Result]:
     if status == AllSkipped.status and found:
         return []
     words = (share / f"{job.name}.err").read_text(errors="replace").split("\n") if status is not None else []
-    last = next((line for line in reversed(words) if line.strip() and _MARK not in line), "it said nothing")
+    last = next((line for line in reversed(words) if line.strip()), "it said nothing")
     how = "did not end" if status is None else f"ended with status {status}"
     return [failed(job.suite, job.name, f"{how}, after {len(found)} results: {last}", log=share / "console.log")]
 
