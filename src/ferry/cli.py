@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import signal
@@ -98,6 +99,14 @@ def report(error: FerryError) -> None:
         print(f"  log: {error.log}", file=sys.stderr)
 
 
+def _system_error(error: OSError) -> FerryError:
+    """What the operating system refused. A full disk has no file name when it fills while a log is written."""
+    where = error.filename or os.environ.get("FERRY_CACHE") or "the cache"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return FerryError(f"the disk is full: {where}", hint="free some space, or --cache DIR on another disk")
+    return FerryError(f"{error.strerror}: {error.filename or ''}".rstrip(": "), hint="--verbose says where")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; the exit status is DESIGN.md's."""
     words = sys.argv[1:] if argv is None else argv
@@ -127,5 +136,5 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if verbose:
             raise
-        report(FerryError(f"{error.strerror}: {error.filename or ''}".rstrip(": "), hint="df -h, or --cache DIR"))
+        report(_system_error(error))
         return FerryError.status

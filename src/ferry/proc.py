@@ -149,6 +149,8 @@ def _start(command: Sequence[str | Path], cwd: Path | None, env: Mapping[str, st
         )
     except FileNotFoundError as error:
         raise missing_program(str(command[0])) from error
+    except PermissionError as error:
+        raise InfraError(f"{command[0]} may not be run by this user", hint="./ferry doctor") from error
 
 
 def missing_program(name: str) -> InfraError:

@@ -47,6 +47,16 @@ def test_errors_are_one_message_and_their_status(monkeypatch: pytest.MonkeyPatch
     assert not said.out
 
 
+def test_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(args: object) -> int:
+        raise OSError(28, "No space left on device")  # as a write to an open log does: without a file name
+
+    monkeypatch.setattr(doctor, "run", fail)
+    monkeypatch.setenv("FERRY_CACHE", "/the/cache")
+    assert cli.main(["doctor"]) == 3
+    assert "the disk is full: /the/cache\n  next: free some space" in capsys.readouterr().err
+
+
 def test_error_names_cause_next_command_and_log(capsys: pytest.CaptureFixture[str]) -> None:
     cli.report(FerryError("it broke", hint="mend it", log=Path("/x.log")))
     assert capsys.readouterr().err == "ferry: it broke\n  next: mend it\n  log: /x.log\n"
