@@ -55,8 +55,38 @@ def boot(
     """
     share.mkdir(parents=True, exist_ok=True)
     share = share.resolve()
-    (share / _STATUS).unlink(missing_ok=True)
     _write_script(share, command)
+    try:
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat)
+    except Splat as error:
+        if not stale_breakpoint(error.log):
+            raise
+        progress.note(f"{board.name}: {error.cause}: QEMU ran code that was already patched; booting again")
+    return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat)
+
+
+def stale_breakpoint(console: Path | None) -> bool:
+    """Did the guest die of QEMU's own race, before anything of ours ran?
+
+    The kernel patches code behind a breakpoint. QEMU's multi-threaded TCG may run that breakpoint on another CPU after
+    it is gone (seen with 7.2, while secondary CPUs start): the kernel does not know it any more, and stops. After init
+    has started the same words are held against the kernel.
+    """
+    text = console.read_text(errors="replace") if console and console.is_file() else ""
+    return "Oops: int3" in text and "as init process" not in text
+
+
+def _boot_once(
+    board: Board,
+    kernel: Kernel,
+    timeout_s: float,
+    share: Path,
+    on_line: Callable[[str], None] | None,
+    append: Sequence[str],
+    allow_splat: bool,
+) -> BootResult:
+    """One attempt; raises what boot() raises."""
+    (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
     make_line = _uml_line if board.runner == "uml" else _qemu_line
     line = make_line(board, kernel, share, append)

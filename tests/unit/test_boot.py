@@ -106,3 +106,14 @@ def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
     proc.run(["sh", tmp_path / ".ferry-command"])
     assert (tmp_path / "out").read_text() == "here\n"
     assert (tmp_path / ".ferry-status").read_text() == "9\n"
+
+
+@pytest.mark.parametrize(("lines", "stale"), [
+    (("smp: Brought up 2 nodes", "Oops: int3: 0000 [#1] SMP"), True),
+    (("Run /init as init process", "Oops: int3: 0000 [#1] SMP"), False),
+    (("smp: Brought up 2 nodes", "Oops: Oops: 0002 [#1] SMP"), False),
+])
+def test_only_a_breakpoint_before_init_is_the_emulators(tmp_path: Path, lines: tuple[str, ...], stale: bool) -> None:
+    console = tmp_path / "console.log"
+    console.write_text("\n".join(STAMP + line for line in lines))
+    assert boot.stale_breakpoint(console) is stale
