@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from ferry.boards import Board
 from ferry.build import Kernel
 from ferry.errors import InfraError, Splat, TimedOut
 
+_QEMU = "qemu-system-x86_64"
+"""What virtme-ng runs; it says a good deal less clearly that it is missing."""
 _STATUS = ".ferry-status"
 _SCRIPT = ".ferry-command"
 
@@ -142,6 +145,8 @@ def _status(board: Board, share: Path, console: Path) -> int:
 
 
 def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str]) -> list[str | Path]:
+    if not shutil.which(_QEMU):
+        raise proc.missing_program(_QEMU)
     use_kvm = board.kvm and kvm.works(kernel.image)
     line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]

@@ -25,7 +25,7 @@ _KINDS: list[tuple[str, str]] = [
     ("BUG", r"(?:kernel )?BUG(?: at |: )"),
     ("WARNING", r"WARNING: "),
 ]
-_PATTERNS = [(kind, re.compile(_STAMP + r"(?:\S+: )?(?:" + pattern + ")")) for kind, pattern in _KINDS]
+_PATTERNS = [(kind, re.compile(_STAMP + "(?:" + pattern + ")")) for kind, pattern in _KINDS]
 _PANIC = re.compile(r"Kernel panic - not syncing")
 """Also without a time stamp: User-Mode Linux and early consoles may drop it."""
 

@@ -38,6 +38,7 @@ def test_splats_are_seen(line: str, kind: str) -> None:
 
 @pytest.mark.parametrize("line", [
     "WARNING: stdin/stdout/stderr not accessible, said by a program",
+    f'{STAMP}virtme-ng-init: WARNING: failed to run: "systemd-tmpfiles" (error: No such file or directory)',
     f"{STAMP}rcu: INFO is only a word here",
     f"{STAMP}Memory failure: 0x1234: recovery action for clean LRU page: Recovered",
     f"{STAMP}debug: BUGs are welcome",
@@ -63,6 +64,7 @@ def pretend_guest(monkeypatch: pytest.MonkeyPatch, console: str, status: str | N
 
     monkeypatch.setattr(proc, "run", run)
     monkeypatch.setattr(boot.kvm, "works", lambda image: False)
+    monkeypatch.setattr(boot.shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
 def go(share: Path, *, allow_splat: bool = False, board: str = "x86-numa") -> boot.BootResult:
@@ -89,6 +91,13 @@ def test_guest_that_dies_is_not_taken_for_success(monkeypatch: pytest.MonkeyPatc
     (tmp_path / ".ferry-status").write_text("0\n")  # of an earlier boot with the same share
     pretend_guest(monkeypatch, f"{STAMP}half a wo", None)
     with pytest.raises(InfraError, match="half a wo"):
+        go(tmp_path)
+
+
+def test_missing_qemu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_guest(monkeypatch, "", None)
+    monkeypatch.setattr(boot.shutil, "which", lambda name: None)
+    with pytest.raises(InfraError, match="qemu-system-x86_64 is not installed"):
         go(tmp_path)
 
 
