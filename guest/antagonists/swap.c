@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include "../check/report.h"
 #include "../check/span.h"
 #include "swapdev.h"
 
@@ -35,8 +36,8 @@ static bool act(struct actor *actor)
 
 static void finish(struct arena *arena)
 {
-	(void)arena;
-	swapdev_close(&swap);
+	if (!swapdev_close(&swap))
+		report_broken(arena, "swap", "swapoff: %m");
 }
 
 const struct antagonist swap_antagonist = {

@@ -153,7 +153,8 @@ void memory_close(struct memory *memory, const struct options *options)
 		close(memory->fd);
 	if (options->kind == KIND_FILE)
 		unlink(options->file);
-	swapdev_close(&memory->swap);
+	if (!swapdev_close(&memory->swap))
+		quit(EXIT_FAILED, "swapoff: %m");
 }
 
 void memory_require_folios(const struct memory *memory, const struct options *options, const char *when)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "swapdev.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -39,10 +40,12 @@ const char *swapdev_open(struct swapdev *swap, size_t bytes)
 	return "swapon refused the loop device (CONFIG_SWAP, root)";
 }
 
-void swapdev_close(struct swapdev *swap)
+bool swapdev_close(struct swapdev *swap)
 {
-	if (!swap->loop.path[0])
-		return;
-	swapoff(swap->loop.path);
+	/* No signal is needed for EINTR: the end of an io_uring interrupts those who used it, too. */
+	while (swap->loop.path[0] && swapoff(swap->loop.path))
+		if (errno != EINTR)
+			return false;
 	loopdev_close(&swap->loop);
+	return true;
 }

@@ -3,6 +3,7 @@
 #ifndef GUEST_SWAPDEV_H
 #define GUEST_SWAPDEV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "loopdev.h"
@@ -16,6 +17,7 @@ struct swapdev {
  * and the swap cache is what migration has to deal with.
  */
 const char *swapdev_open(struct swapdev *swap, size_t bytes);
-void swapdev_close(struct swapdev *swap);
+/* False and errno if the kernel cannot bring everything back; then the swap space stays in use. */
+bool swapdev_close(struct swapdev *swap);
 
 #endif
