@@ -13,7 +13,7 @@ from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
 
 NAME = "integrity"
-LOAD_S = 60
+LOAD_S = 30
 QUICK_LOAD_S = 10
 #: On top of the time under load: touching the memory, winding up, the audits.
 AROUND_S = 120
