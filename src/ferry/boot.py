@@ -49,8 +49,11 @@ def boot(
     on_line: Callable[[str], None] | None = None,
     append: Sequence[str] = (),
     allow_splat: bool = False,
+    silence_s: float | None = None,
 ) -> BootResult:
     """Boot `kernel` on `board` and run `command` by sh in it, for at most `timeout_s` seconds in all.
+
+    A guest that says nothing for `silence_s` seconds counts as one that hangs.
 
     `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
     Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended
@@ -60,12 +63,12 @@ def boot(
     share = share.resolve()
     _write_script(share, command)
     try:
-        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat)
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s)
     except Splat as error:
         if not stale_breakpoint(error.log):
             raise
         progress.note(f"{board.name}: {error.cause}: QEMU ran code that was already patched; booting again")
-    return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat)
+    return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s)
 
 
 def stale_breakpoint(console: Path | None) -> bool:
@@ -87,6 +90,7 @@ def _boot_once(
     on_line: Callable[[str], None] | None,
     append: Sequence[str],
     allow_splat: bool,
+    silence_s: float | None,
 ) -> BootResult:
     """One attempt; raises what boot() raises."""
     (share / _STATUS).unlink(missing_ok=True)
@@ -95,7 +99,8 @@ def _boot_once(
     line = make_line(board, kernel, share, append)
     started = time.monotonic()
     try:
-        proc.run(line, log=console, timeout=timeout_s, progress=on_line, cwd=share, env=_environment())
+        env = _environment()
+        proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
     except TimedOut as error:
         _raise_splat(console, allow_splat)
         cause = f"{board.name}: {error.cause}"

@@ -61,22 +61,29 @@ class _Lines:
             self.feed(b"\n")
 
 
-def _pump(process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, deadline: float | None) -> bool:
-    """Copy the output until it ends; False when the deadline came first."""
+def _pump(
+    process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, limit: float | None, silence: float | None
+) -> str:
+    """Copy the output until it ends, or until a limit (in seconds) is reached; then say which."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
+    started = heard = time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                return False
-            if not selector.select(left):
+            now = time.monotonic()
+            if limit is not None and now >= started + limit:
+                return f"did not end within {limit:.0f} s"
+            if silence is not None and now >= heard + silence:
+                return f"hangs: it said nothing for {silence:.0f} s"
+            ends = [start + most - now for start, most in ((started, limit), (heard, silence)) if most is not None]
+            if not selector.select(min(ends, default=None)):
                 continue
+            heard = time.monotonic()
             data = os.read(descriptor, 65536)
             if not data:
                 lines.close()
-                return True
+                return ""
             if log:
                 log.write(data)
                 log.flush()
@@ -92,10 +99,12 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     append: bool = False,
+    silence: float | None = None,
 ) -> Result:
     """Run `command` with both outputs joined, each line handed to `progress` and kept in `log`.
 
-    `timeout` is in seconds; when it runs out, or on Ctrl-C, the whole process group is killed.
+    `timeout` is in seconds, for everything; `silence`, from one output to the next. When either runs out, or on
+    Ctrl-C, the whole process group is killed.
     `env` is added to our own environment. Raises InfraError when the program is missing, TimedOut.
     """
     tail: deque[str] = deque(maxlen=TAIL_LINES)
@@ -110,8 +119,8 @@ def run(
     try:
         process = _start(command, cwd, env)
         try:
-            ended = _pump(process, _Lines(sink), handle, None if timeout is None else started + timeout)
-            if not (ended and _gone(process)):
+            overdue = _pump(process, _Lines(sink), handle, timeout, silence)
+            if overdue or not _gone(process):
                 kill_group(process)
         except BaseException:
             kill_group(process)
@@ -122,8 +131,8 @@ def run(
     finally:
         if handle:
             handle.close()
-    if not ended:
-        raise TimedOut(f"{Path(command[0]).name} did not end within {timeout:.0f} s", log=log)
+    if overdue:
+        raise TimedOut(f"{Path(command[0]).name} {overdue}", log=log)
     return Result(process.returncode, time.monotonic() - started, tuple(tail), log)
 
 

@@ -184,3 +184,14 @@ def test_doctor_names_the_first_thing_to_do(capsys: pytest.CaptureFixture[str]) 
 
     assert doctor.run(argparse.Namespace(), found) == 3
     assert capsys.readouterr().out.endswith("next: install b\n")
+
+
+def test_a_program_that_falls_silent_is_ended_long_before_its_time_limit(tmp_path: Path) -> None:
+    with pytest.raises(TimedOut, match=r"said nothing for 1 s") as caught:
+        proc.run(["sh", "-c", "echo hello; sleep 60"], timeout=60, silence=0.8, log=tmp_path / "log")
+    assert caught.value.log is not None and caught.value.log.read_text() == "hello\n"
+
+
+def test_a_program_that_keeps_talking_is_not_silent() -> None:
+    talk = "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done"
+    assert proc.run(["sh", "-c", talk], timeout=60, silence=1.5).tail == ("1", "2", "3", "4", "5", "6")
