@@ -20,7 +20,7 @@ def booted(run_dir: Path, name: str, start: Callable[[], BootResult]) -> BootRes
         result = start()
     except FerryError as error:
         if isinstance(error, TimedOut):
-            error.hint = "read the log; a smaller --bytes takes less time"
+            error.hint = "read the log; then the same again, with a smaller --bytes if the host is slow"
         if error.log is not None:
             append(run_dir, name, error.log)
             error.log = run_dir / CONSOLE

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from ferry import boards, boot, build, guest, progress
-from ferry.bench import meta, movebench, plan, summary
+from ferry.bench import meta, movebench, plan, race, summary
 from ferry.bench.console import CONSOLE, booted, counting
 from ferry.bench.document import SCHEMA, Document
 from ferry.bench.plan import STOCK, Plan
@@ -41,7 +41,22 @@ SAMPLES = 15
 #: Moving 256 MiB of 4 KiB pages there and back under -icount took 17 s a round; hogs make it slower still.
 SLOWEST_ROUND_S = 60
 
+#: No sample comes for as long as this only in a guest that hangs: the slowest seen took 20 s, on a host much too busy.
+SILENCE_S = 180
+
 KernelName = Literal["ferry", "stock"]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A sweep and everything that it runs with; `advance` is called after every round of every configuration."""
+
+    sweep: Plan
+    board: Board
+    kernels: dict[KernelName, Kernel]
+    program: Path
+    run_dir: Path
+    advance: Callable[[], None]
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -91,7 +106,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     kernels = {name: build.build(board, name) for name in order}
     program = guest.programs()["movebench"]
     with counting(f"sweep on {board.name}", rounds(sweep)) as advance:
-        return measure(sweep, board, kernels, program, run_dir, advance)
+        return measure(Bench(sweep, board, kernels, program, run_dir, advance))
 
 
 def counts(board: Board) -> bool:
@@ -110,28 +125,34 @@ def timeout_s(sweep: Plan, board: Board) -> float:
     return board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots
 
 
-def measure(sweep: Plan, board: Board, kernels: dict[KernelName, Kernel], program: Path, run_dir: Path,
-            advance: Callable[[], None]) -> Document:
-    """Boot, sweep and sum up; `advance` is called after every round of every configuration."""
-    captured = meta.capture(
-        kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=asdict(sweep))
-    boots: list[BootResult] = []
-    last = sweep.boots * len(kernels)
-    for number in range(sweep.boots):
-        for name, kernel in kernels.items():
-            share = run_dir / "raw" / f"{number}-{name}"
-            share.mkdir(parents=True)
-            progress.note(f"booting the {name} kernel on {board.name}, {len(boots) + 1} of {last}")
-            write_script(sweep, name, kernel, program, share / SCRIPT)
-            sweep_once(sweep, board, kernel, share, advance)
-            outcomes = {size: movebench.outcome(share, size) for size in sweep.totals}
-            boots.append(BootResult(number, name, outcomes))
-    document = Document(
-        schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline, rows=[], meta=captured,
-        warnings=[] if counts(board) else meta.warnings(captured),
-    )
+def measure(bench: Bench) -> Document:
+    """Boot, sweep and sum up."""
+    sweep, board = bench.sweep, bench.board
+    kernel_keys = {name: kernel.key for name, kernel in bench.kernels.items()}
+    captured = meta.capture(kernel_keys=kernel_keys, config=asdict(sweep))
+    warnings = [] if counts(board) else meta.warnings(captured)
+    order = [(number, name) for number in range(sweep.boots) for name in bench.kernels]
+    boots = []
+    for made, (number, name) in enumerate(order, start=1):
+        progress.note(f"booting the {name} kernel on {board.name}, {made} of {len(order)}")
+        result, said = one_boot(bench, number, name)
+        boots.append(result)
+        warnings += said
+    document = Document(schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=sweep.baseline,
+                        meta=captured, rows=[], warnings=warnings)
     summary.fill(document, sweep, boots, "instructions_per_page" if counts(board) else "gbps")
     return document
+
+
+def one_boot(bench: Bench, number: int, name: KernelName) -> tuple[BootResult, list[str]]:
+    """The outcomes of one boot, and what must be said of it."""
+    share = bench.run_dir / "raw" / f"{number}-{name}"
+    share.mkdir(parents=True)
+    kernel = bench.kernels[name]
+    write_script(bench.sweep, name, kernel, bench.program, share / SCRIPT)
+    warnings = race.twice(bench.board, kernel, share, lambda: sweep_once(bench, kernel, share))
+    outcomes = {size: movebench.outcome(share, size) for size in bench.sweep.totals}
+    return BootResult(number, name, outcomes), warnings
 
 
 def write_script(sweep: Plan, name: KernelName, kernel: Kernel, program: Path, script: Path) -> None:
@@ -141,12 +162,12 @@ def write_script(sweep: Plan, name: KernelName, kernel: Kernel, program: Path, s
     script.write_text(movebench.script(program, sweep, configs, modules))
 
 
-def sweep_once(sweep: Plan, board: Board, kernel: Kernel, share: Path, advance: Callable[[], None]) -> None:
+def sweep_once(bench: Bench, kernel: Kernel, share: Path) -> None:
     """One boot; its results lie in `share` afterwards, and its console at the end of the run's console.log."""
-    run_dir = share.parent.parent
-    result = booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, f"sh {SCRIPT}", timeout_s=timeout_s(sweep, board), share=share,
-        on_line=lambda line: advance() if movebench.is_sample(line) else None))
+    limit = timeout_s(bench.sweep, bench.board)
+    result = booted(bench.run_dir, share.name, lambda: boot.boot(
+        bench.board, kernel, f"sh {SCRIPT}", timeout_s=limit, silence_s=SILENCE_S, share=share,
+        on_line=lambda line: bench.advance() if movebench.is_sample(line) else None))
     if result.status:
         raise InfraError(f"the sweep ended with {result.status} in the guest",
-                         hint=f"ferry boot --board {board.name}", log=run_dir / CONSOLE)
+                         hint=f"ferry boot --board {bench.board.name}", log=bench.run_dir / CONSOLE)

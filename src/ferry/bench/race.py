@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""QEMU's own race, told apart from a kernel that is wrong, and what to do about it.
+
+A sweep selects another migrator before each sample. The kernel then patches code behind a breakpoint, and
+multi-threaded TCG may run that breakpoint on another CPU when it is gone: the guest stops with an int3 nobody knows, or
+hangs. Neither can happen under KVM, with one CPU, or on real hardware. Such a boot is made once more, and the result
+says so; what the first attempt left stays beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ferry import kvm, progress
+from ferry.boards import Board
+from ferry.build import Kernel
+from ferry.errors import FerryError, Splat, TimedOut
+
+
+def twice(board: Board, kernel: Kernel, share: Path, sweep: Callable[[], None]) -> list[str]:
+    """Run `sweep`, and once more where the race may have ended it; the warnings that its result must carry.
+
+    Raises what `sweep` raises, when it cannot be the race or comes a second time.
+    """
+    prepared = {path: path.read_bytes() for path in share.iterdir()}
+    try:
+        sweep()
+        return []
+    except (Splat, TimedOut) as error:
+        if not possible(board, kernel) or not suspect(error):
+            raise
+        warning = f"boot {share.name} was made twice: {error.cause}, which QEMU does when code is patched without KVM"
+    progress.note(warning)
+    _set_aside(share, prepared)
+    sweep()
+    return [warning]
+
+
+def possible(board: Board, kernel: Kernel) -> bool:
+    """Whether this board's CPUs are threads of TCG."""
+    return board.runner == "qemu" and board.cpus > 1 and not (board.kvm and kvm.works(kernel.image))
+
+
+def suspect(error: FerryError) -> bool:
+    """A hang, or a breakpoint that the kernel does not know."""
+    text = error.log.read_text(errors="replace") if error.log and error.log.is_file() else ""
+    return isinstance(error, TimedOut) or "Oops: int3" in text
+
+
+def _set_aside(share: Path, prepared: dict[Path, bytes]) -> None:
+    """Keep what the first attempt left, and start from what it had started from."""
+    share.rename(share.with_name(f"{share.name}-failed"))
+    share.mkdir()
+    for path, content in prepared.items():
+        path.write_bytes(content)
