@@ -22,7 +22,7 @@ def share(tmp_path: Path) -> Path:
     return made
 
 
-def failing(share: Path, *errors: FerryError) -> Callable[[], None]:
+def failing(share: Path, console: str, *errors: FerryError) -> Callable[[], None]:
     """A sweep that raises the errors one by one, then succeeds."""
     left = list(errors)
 
@@ -30,22 +30,19 @@ def failing(share: Path, *errors: FerryError) -> Callable[[], None]:
         assert (share / "sweep.sh").read_text() == "made up\n"
         if left:
             (share / "half.jsonl").write_text("half a resu")
+            (share / "console.log").write_text(console)
             raise left.pop(0)
         (share / "whole.jsonl").write_text("whole\n")
 
     return sweep
 
 
-def twice(share: Path, *errors: FerryError, board: str = "x86-numa", works: bool = False) -> list[str]:
+def twice(share: Path, *errors: FerryError, console: str = "", board: str = "x86-numa",
+          works: bool = False) -> list[str]:
     kernel = cast(Any, type("Kernel", (), {"image": share}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kvm, "works", lambda _: works)
-        return race.twice(boards.load(board), kernel, share, failing(share, *errors))
-
-
-def int3(tmp_path: Path) -> Splat:
-    (tmp_path / "console").write_text("Oops: int3: 0000 [#1] SMP\n")
-    return Splat("kernel splat: Oops", log=tmp_path / "console")
+        return race.twice(boards.load(board), kernel, share, failing(share, console, *errors))
 
 
 def test_a_boot_that_ends_well_is_not_repeated(share: Path) -> None:
@@ -60,8 +57,8 @@ def test_a_hang_is_repeated_kept_and_told(share: Path) -> None:
     assert not (share / "half.jsonl").exists() and (share / "whole.jsonl").exists()
 
 
-def test_an_unknown_breakpoint_is_repeated(share: Path, tmp_path: Path) -> None:
-    assert len(twice(share, int3(tmp_path))) == 1
+def test_an_unknown_breakpoint_is_repeated(share: Path) -> None:
+    assert len(twice(share, Splat("kernel splat: Oops"), console="Oops: int3: 0000 [#1] SMP\n")) == 1
 
 
 def test_it_does_not_happen_twice(share: Path) -> None:
@@ -69,10 +66,11 @@ def test_it_does_not_happen_twice(share: Path) -> None:
         twice(share, TimedOut("hangs"), TimedOut("hangs again"))
 
 
-def test_any_other_splat_is_the_kernels(share: Path, tmp_path: Path) -> None:
-    (tmp_path / "console").write_text("BUG: KASAN: made up\n")
+def test_any_other_splat_is_the_kernels_whatever_an_earlier_boot_of_the_run_did(share: Path) -> None:
+    log = share.parent / "console.log"
+    log.write_text("Oops: int3: of an earlier boot\n")
     with pytest.raises(Splat):
-        twice(share, Splat("kernel splat: BUG", log=tmp_path / "console"))
+        twice(share, Splat("kernel splat: BUG", log=log), console="BUG: KASAN: made up\n")
 
 
 @pytest.mark.parametrize(("board", "works"), [("x86-icount", False), ("x86-numa", True), ("uml", False)])

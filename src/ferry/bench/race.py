@@ -28,7 +28,7 @@ def twice(board: Board, kernel: Kernel, share: Path, sweep: Callable[[], None]) 
         sweep()
         return []
     except (Splat, TimedOut) as error:
-        if not possible(board, kernel) or not suspect(error):
+        if not possible(board, kernel) or not suspect(error, share / "console.log"):
             raise
         warning = f"boot {share.name} was made twice: {error.cause}, which QEMU does when code is patched without KVM"
     progress.note(warning)
@@ -42,9 +42,9 @@ def possible(board: Board, kernel: Kernel) -> bool:
     return board.runner == "qemu" and board.cpus > 1 and not (board.kvm and kvm.works(kernel.image))
 
 
-def suspect(error: FerryError) -> bool:
-    """A hang, or a breakpoint that the kernel does not know."""
-    text = error.log.read_text(errors="replace") if error.log and error.log.is_file() else ""
+def suspect(error: FerryError, console: Path) -> bool:
+    """A hang, or a breakpoint that the kernel does not know; `console` is that of this boot alone."""
+    text = console.read_text(errors="replace") if console.is_file() else ""
     return isinstance(error, TimedOut) or "Oops: int3" in text
 
 
