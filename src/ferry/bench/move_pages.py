@@ -66,7 +66,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--board", default="x86-numa", choices=("x86-numa", "x86-icount"), help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
-    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), default=list(plan.MIGRATORS), metavar="LIST")
+    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), default=list(plan.MIGRATORS), metavar="LIST",
+        help="off, kernel, mtcopy (default: all; off is always measured)")
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
     add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
