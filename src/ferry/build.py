@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,6 @@ def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
 
 def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
     """Names a kernel by all it is made of: source, overlay, patches, fragments, compiler, targets."""
-    digest = hashlib.sha256()
     parts: list[str | bytes] = [base.key, board.build, board.arch, *board.targets, compiler()]
     for fragment in config.fragments(board, kernel, debug):
         parts += [fragment.name, fragment.read_bytes()]
@@ -69,6 +68,12 @@ def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
             if not name.startswith(_NOT_BUILT):
                 parts += [name, path.read_bytes()]
         parts += [patch.text for patch in patches.load()]
+    return key_of(parts)
+
+
+def key_of(parts: Iterable[str | bytes]) -> str:
+    """A name that no other sequence of parts has."""
+    digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "big") + data)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
@@ -171,23 +172,48 @@ def _refuse_warnings(log: Path) -> None:
 
 
 def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
-    """Compile mm/ and drivers/ferry after each patch. The step's tree differs from the last by that patch alone."""
-    board = boards.load("x86-numa")
+    """Compile mm/ and drivers/ferry after each patch, unless the cache says that this very step was compiled."""
     series = patches.load()
-    objects = paths.cache_dir() / "objects" / source.key / "steps"
     for number, patch in enumerate(series, 1):
         name = f"builds after {patch.name[:4]}"
         stage.update(number - 1, len(series), patch.subject)
-        with paths.lock(f"tree-{source.key}-steps"):
-            try:
-                where = tree.materialise(source, "steps", series[:number])
-                files = config.fragments(board, "ferry", debug=False)
-                config.configure(where, objects, board.arch, files, whole=number == len(series))
-                targets = tuple(path for path in ("mm/", "drivers/ferry/") if (where / path).is_dir())
-                log = objects / f"step-{number}.log"
-                build.make(where, objects, board.arch, targets, log, progress.Stage(name), board.build_steps)
-                _refuse_warnings(log)
-            except InfraError as error:
-                yield Outcome(name, (error.cause, f"log: {error.log}"))
-                return
+        home = paths.cache_dir() / "steps" / _step_key(source, series[:number])
+        try:
+            if not home.is_dir():
+                _build_step(source, series, number, home)
+        except InfraError as error:
+            yield Outcome(name, (error.cause, f"log: {error.log}"))
+            return
         yield Outcome(name, (), patch.subject)
+
+
+_STEP_BOARD = "x86-numa"
+_STEP_TARGETS = ("mm/", "drivers/ferry/")
+
+
+def _step_key(source: Source, series: list[Patch]) -> str:
+    """Names what a step is made of: source, compiler, configuration, patches, the overlay files they introduce."""
+    board, overlay = boards.load(_STEP_BOARD), patches.overlay_files()
+    parts: list[str | bytes] = [source.key, build.compiler(), board.arch, *_STEP_TARGETS]
+    parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=False)]
+    for patch in series:
+        parts.append(patch.text)
+        for name in patches.introduced(patch, overlay):
+            parts += [name, overlay[name].read_bytes()]
+    return build.key_of(parts)
+
+
+def _build_step(source: Source, series: list[Patch], number: int, home: Path) -> None:
+    """Compile the series' first `number` patches; `home` keeps the log. The last step's objects are built upon."""
+    board = boards.load(_STEP_BOARD)
+    objects = paths.cache_dir() / "objects" / source.key / "steps"
+    with paths.lock(f"tree-{source.key}-steps"):
+        where = tree.materialise(source, "steps", series[:number])
+        files = config.fragments(board, "ferry", debug=False)
+        config.configure(where, objects, board.arch, files, whole=number == len(series))
+        targets = tuple(path for path in _STEP_TARGETS if (where / path).is_dir())
+        log = objects / f"step-{number}.log"
+        build.make(where, objects, board.arch, targets, log, progress.Stage(log.name), board.build_steps)
+        _refuse_warnings(log)
+        with paths.publish(home) as scratch:
+            shutil.copy2(log, scratch / "build.log")

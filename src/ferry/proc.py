@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,10 @@ from ferry.errors import InfraError, TimedOut
 TAIL_LINES = 200
 GRACE_S = 3.0
 """Between SIGTERM and SIGKILL."""
+
+_running: set[subprocess.Popen[bytes]] = set()
+"""What run() has under way, in whichever thread."""
+_ended = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,13 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             continue
     process.wait()
+
+
+def end_all() -> None:
+    """End what other threads have under way and let none start more: an interruption reaches the main thread only."""
+    _ended.set()
+    for process in list(_running):
+        kill_group(process)
 
 
 class _Lines:
@@ -118,6 +130,7 @@ def run(
     handle = log.open("ab" if append else "wb") if log else None
     try:
         process = _start(command, cwd, env)
+        _running.add(process)
         try:
             overdue = _pump(process, _Lines(sink), handle, timeout, silence)
             if overdue or not _gone(process):
@@ -126,6 +139,7 @@ def run(
             kill_group(process)
             raise
         finally:
+            _running.discard(process)
             if process.stdout:
                 process.stdout.close()
     finally:
@@ -146,6 +160,8 @@ def _gone(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _start(command: Sequence[str | Path], cwd: Path | None, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    if _ended.is_set():
+        raise KeyboardInterrupt
     try:
         return subprocess.Popen(
             [str(part) for part in command],

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -14,6 +15,14 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 PLAIN_EVERY_S = 30.0
 """Without a terminal a long stage says how far it is this often."""
+
+_in_background: ContextVar[bool] = ContextVar("in_background", default=False)
+"""Work beside other work shows no bar: there is room for one."""
+
+
+def into_background() -> None:
+    """From now on this thread's stages say when they begin and end, and nothing in between."""
+    _in_background.set(True)
 
 
 def note(text: str) -> None:
@@ -64,7 +73,7 @@ class _BarStage(Stage):
 def stage(title: str) -> Iterator[Stage]:
     """Show that `title` is under way, and how long it took when it ends well."""
     current: Stage
-    if console.is_terminal:
+    if console.is_terminal and not _in_background.get():
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -78,6 +87,6 @@ def stage(title: str) -> Iterator[Stage]:
             yield current
     else:
         note(f"{title} ...")
-        current = _PlainStage(title)
+        current = Stage(title) if _in_background.get() else _PlainStage(title)
         yield current
     note(f"{title}: done ({current.seconds:.0f} s)")

@@ -7,10 +7,12 @@ import argparse
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ferry import boards, paths, progress, suites
+from ferry import boards, paths, proc, progress, suites
 from ferry.errors import FerryError, UsageError
 from ferry.suites import Suite, summary
 from ferry.suites.context import Context
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = choose(args.suite, args.board, args.quick)
     logs = _log_directory()
     context = Context(boards.load(DEFAULT_BOARD), logs, args.quick)
-    finished = [run_suite(suite, context) for suite in chosen]
+    finished = run_suites(chosen, context)
     print(summary.render(finished, logs, args.format))
     return exit_status(summary.every(finished))
 
@@ -56,6 +58,19 @@ def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
         hint = f"--board {'|'.join(where)}" if where else "leave --board out"
         raise UsageError(f"none of these suites runs on {board}", hint=hint)
     return chosen
+
+
+def run_suites(chosen: Sequence[Suite], context: Context) -> list[Finished]:
+    """All of them, in their order: one after the other, except that those `alongside` share a lane of their own."""
+    with ThreadPoolExecutor(1, initializer=progress.into_background) as lane:
+        waiting = {suite.name: lane.submit(run_suite, suite, context) for suite in chosen if suite.alongside}
+        try:
+            done = {suite.name: run_suite(suite, context) for suite in chosen if not suite.alongside}
+            return [done.get(suite.name) or waiting[suite.name].result() for suite in chosen]
+        except BaseException:
+            lane.shutdown(wait=False, cancel_futures=True)
+            proc.end_all()
+            raise
 
 
 def run_suite(suite: Suite, context: Context) -> Finished:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ferry import boards, boot, cli, suites, test
+from ferry import boards, boot, cli, proc, suites, test
 from ferry.errors import FerryError, InfraError, Splat, TimedOut, UsageError
 from ferry.suites import Suite, guest_boot, summary, unit
 from ferry.suites.context import Context
@@ -59,6 +61,38 @@ def test_a_suite_that_cannot_run_does_not_stop_the_next(monkeypatch: pytest.Monk
     first, second = (test.run_suite(suite, context) for suite in suites.ALL)
     assert first.results[0].reason == "no network; next: --source" and second.results == [GOOD]
     assert exit_status(first.results) == 3
+
+
+def test_suites_alongside_run_beside_the_others_and_keep_their_place(tmp_path: Path) -> None:
+    meet = threading.Barrier(2, timeout=10)
+
+    def meeting(context: Context) -> list[Result]:
+        meet.wait()
+        return [GOOD]
+
+    chosen = [Suite("long", "", "", meeting, alongside=True), Suite("other", "", "", meeting)]
+    done = test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
+    assert [(suite.name, suite.results) for suite in done] == [("long", [GOOD]), ("other", [GOOD])]
+
+
+def test_an_interruption_ends_what_runs_alongside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "_ended", threading.Event())
+    started = threading.Event()
+
+    def sleeps(context: Context) -> list[Result]:
+        proc.run(["sh", "-c", "echo started; exec sleep 60"], progress=lambda line: started.set())
+        proc.run(["sleep", "60"])
+        return [GOOD]
+
+    def interrupted(context: Context) -> list[Result]:
+        assert started.wait(10)
+        raise KeyboardInterrupt
+
+    chosen = [Suite("long", "", "", sleeps, alongside=True), Suite("other", "", "", interrupted)]
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
+    assert time.monotonic() - before < 30
 
 
 def test_a_mistake_of_the_user_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

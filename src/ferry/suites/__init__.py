@@ -15,12 +15,13 @@ HOST = ""
 
 @dataclass(frozen=True)
 class Suite:
-    """`board` is where it runs, HOST for this machine."""
+    """`board` is where it runs, HOST for this machine. `alongside`: it takes one CPU for long, so others run with it."""
 
     name: str
     summary: str
     board: str
     run: Callable[[Context], list[Result]]
+    alongside: bool = False
 
 
 #: Cheap ones first, so that what is easily seen is soon seen.
@@ -32,7 +33,7 @@ ALL = (
     Suite(kunit.NUMA_NAME, "those that User-Mode Linux cannot run, and the rest again", "x86-numa", kunit.run_numa),
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
-    Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run),
+    Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
 )
 
 #: For --quick: a clone's daily check.
