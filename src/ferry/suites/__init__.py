@@ -15,7 +15,7 @@ HOST = ""
 
 @dataclass(frozen=True)
 class Suite:
-    """`board` is where it runs, HOST for this machine. `alongside`: it takes one CPU for long, so others run with it."""
+    """`board` is where it runs, HOST for this machine; `alongside`: it takes one CPU for long, others run with it."""
 
     name: str
     summary: str
