@@ -68,6 +68,9 @@ def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
             if not name.startswith(_NOT_BUILT):
                 parts += [name, path.read_bytes()]
         parts += [patch.text for patch in patches.load()]
+    for directory in board.external:
+        for path in _external_files(directory):
+            parts += [path.name, path.read_bytes()]
     return key_of(parts)
 
 
@@ -115,9 +118,31 @@ def _build_and_publish(base: Source, board: Board, kernel: str, debug: bool, hom
     config.configure(tree.prepare(base, kernel), objects, board.arch, files)
     log = objects / "build.log"
     with progress.stage(title) as stage:
-        make(tree.prepare(base, kernel), objects, board.arch, board.targets, log, stage, board.build_steps)
+        where = tree.prepare(base, kernel)
+        make(where, objects, board.arch, board.targets, log, stage, board.build_steps)
+        external = [_make_external(where, objects, board, directory) for directory in board.external]
     with paths.publish(home) as scratch:
         _collect(objects, board, scratch, base.version)
+        for module in (path for made in external for path in made.glob("*.ko")):
+            shutil.copy2(module, scratch / "modules" / module.name)
+
+
+def _external_files(directory: str) -> list[Path]:
+    """The sources of modules that are no part of the series, so that the unpatched kernel can have them too."""
+    return sorted(path for path in (paths.repo_root() / directory).iterdir()
+                  if path.name == "Kbuild" or path.suffix in (".c", ".h"))
+
+
+def _make_external(where: Path, objects: Path, board: Board, directory: str) -> Path:
+    """Build such modules against a kernel just built; returns where they are."""
+    made = objects / "external" / Path(directory).name
+    made.mkdir(parents=True, exist_ok=True)
+    log = made / "build.log"
+    sources = paths.repo_root() / directory
+    command = ["make", f"ARCH={board.arch}", f"O={objects}", f"M={sources}", f"MO={made}", "modules"]
+    if proc.run(command, cwd=where, log=log, timeout=BUILD_TIMEOUT_S).status:
+        raise build_error(log)
+    return made
 
 
 def make(

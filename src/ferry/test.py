@@ -68,8 +68,9 @@ def run_suites(chosen: Sequence[Suite], context: Context) -> list[Finished]:
             done = {suite.name: run_suite(suite, context) for suite in chosen if not suite.alongside}
             return [done.get(suite.name) or waiting[suite.name].result() for suite in chosen]
         except BaseException:
-            lane.shutdown(wait=False, cancel_futures=True)
-            proc.end_all()
+            if waiting:
+                lane.shutdown(wait=False, cancel_futures=True)
+                proc.end_all()
             raise
 
 

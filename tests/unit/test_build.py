@@ -32,7 +32,8 @@ def base(tmp_path: Path) -> Source:
 @pytest.fixture
 def board() -> Board:
     return dataclasses.replace(boards.load("x86-numa"), configs=("base",), ferry_configs=("ferry",),
-                               debug_configs=("debug",), ferry_debug_configs=(), image="vmlinux", targets=("vmlinux",))
+                               debug_configs=("debug",), ferry_debug_configs=(), external=(), image="vmlinux",
+                               targets=("vmlinux",))
 
 
 def test_every_board_loads_and_its_fragments_are_there() -> None:

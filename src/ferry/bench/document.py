@@ -12,10 +12,10 @@ from typing import Any, NotRequired, TypedDict
 SCHEMA = 1
 
 #: Units in which a smaller figure is the better one.
-COSTS = frozenset({"instructions_per_page", "ns"})
+COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
 
 #: Units in words; gbps is 10^9 bytes a second.
-UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns"}
+UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page"}
 
 #: What each kind of figure may be used for; shown with every table and on every plot.
 KIND_NOTES = {
@@ -59,6 +59,10 @@ class Row(TypedDict):
     store: NotRequired[str]
     workload: NotRequired[str]
     method: NotRequired[str]
+    path: NotRequired[str]
+    layout: NotRequired[str]
+    device: NotRequired[str]
+    ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
 
@@ -89,6 +93,8 @@ def label(row: Row) -> str:
     """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `stock`."""
     if row["kernel"] == "stock":
         return "stock"
+    if "path" in row:
+        return row["path"]
     name = row.get("method") or row["migrator"]
     threads = [str(row["threads"])] * counts_threads(name)
     store = [row["store"]] if "store" in row else []
@@ -102,8 +108,12 @@ def counts_threads(name: str) -> bool:
 
 def identity(row: Row) -> tuple[str | int, ...]:
     """What makes two rows of different runs the same measurement."""
-    numbers = (row["channels"], row["folio_bytes"], row["total_bytes"])
-    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], *numbers)
+    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
+
+
+def column(row: Row) -> tuple[str, int, int]:
+    """What stands above a row's figure in a table: rows of one column do the same work, by different means."""
+    return row.get("device", ""), row["folio_bytes"], row["total_bytes"]
 
 
 def is_baseline(document: Document, row: Row) -> bool:
@@ -112,12 +122,9 @@ def is_baseline(document: Document, row: Row) -> bool:
 
 
 def baseline_of(document: Document, row: Row) -> Row | None:
-    """The baseline's row at the same folio size and total."""
-    size = (row["folio_bytes"], row["total_bytes"])
-    for other in document["rows"]:
-        if is_baseline(document, other) and (other["folio_bytes"], other["total_bytes"]) == size:
-            return other
-    return None
+    """The baseline's row of the same column."""
+    columns = (other for other in document["rows"] if is_baseline(document, other))
+    return next((other for other in columns if column(other) == column(row)), None)
 
 
 def failure_count(document: Document) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.bench.document import KIND_NOTES, UNIT_NAMES, Document, Ratio, Row, failure_count, is_baseline, label
+from ferry.bench.document import KIND_NOTES, UNIT_NAMES, Document, Ratio, Row, column, failure_count, is_baseline, label
 from ferry.formats import Grid, Output, Record, figure, size_name
 
 #: The keys of a row that are one line of CSV as they are.
@@ -23,12 +23,17 @@ def output(documents: Sequence[Document]) -> Output:
 
 def grid(document: Document) -> Grid:
     """The table for people."""
-    sizes = sorted({(row["folio_bytes"], row["total_bytes"]) for row in document["rows"]})
-    cells = {(row_name(document, row), row["folio_bytes"], row["total_bytes"]): row for row in document["rows"]}
-    rows = [[[name], *(cell(cells.get((name, *size))) for size in sizes)]
-            for name in dict.fromkeys(name for name, _, _ in cells)]
-    columns = [f"{size_name(folio)} folios\n{size_name(total)} at a time" for folio, total in sizes]
-    return Grid(title(document), ["", *columns], rows, notes(document))
+    columns = sorted({column(row) for row in document["rows"]})
+    cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
+    rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
+            for name in dict.fromkeys(name for name, _ in cells)]
+    return Grid(title(document), ["", *map(heading, columns)], rows, notes(document))
+
+
+def heading(place: tuple[str, int, int]) -> str:
+    """What a column is of."""
+    device, folio, total = place
+    return f"{device or f'{size_name(folio)} folios'}\n{size_name(total)} at a time"
 
 
 def row_name(document: Document, row: Row) -> str:
@@ -61,7 +66,8 @@ def cell(row: Row | None) -> list[str]:
 
 def other_ratios(row: Row) -> list[tuple[str, Ratio]]:
     """Ratios to other rows than the baseline, by that row's name."""
-    found = (("off", row.get("ratio_to_off")), ("threads", row.get("ratio_to_threads")))
+    found = (("off", row.get("ratio_to_off")), ("threads", row.get("ratio_to_threads")),
+             ("limit", row.get("ratio_to_limit")))
     return [(name, ratio) for name, ratio in found if ratio]
 
 
@@ -101,7 +107,7 @@ def record(document: Document, row: Row) -> Record:
         "bench": document["bench"], "board": document["board"], "kind": document["kind"],
         "baseline": document["baseline"], "config": label(row),
         **{key: value for key, value in row.items() if key in PLAIN},
-        "store": row.get("store"), "workload": row.get("workload"),
+        "store": row.get("store"), "workload": row.get("workload"), "device": row.get("device"),
         "ratio_to_baseline": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high,
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),

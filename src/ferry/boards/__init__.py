@@ -52,6 +52,8 @@ class Board:
     """Lines that make prints for a whole build, for the first progress bar only."""
     ferry_debug_configs: tuple[str, ...] = ()
     """Added for the ferry kernel's debug variant only: its tests."""
+    external: tuple[str, ...] = ()
+    """Directories of the clone with modules for both kernels, built by make M=."""
     qemu_cpu: str = ""
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False

@@ -75,15 +75,22 @@ def _svg(figure: Figure) -> str:
     return out.getvalue()[out.getvalue().index("<svg") :]
 
 
-def sizes_of(document: Document) -> list[int]:
-    """The folio sizes, which the x axis takes as names: they are few and far apart."""
-    return sorted({row["folio_bytes"] for row in document["rows"]})
+Place = tuple[str, int]
 
 
-def _size_axis(axes: Axes, sizes: list[int]) -> None:
-    axes.set_xticks(range(len(sizes)), [size_name(size) for size in sizes])
-    axes.set_xlabel("folio size")
-    axes.set_xlim(-0.5, len(sizes) - 0.5)
+def places_of(document: Document) -> list[Place]:
+    """Devices and folio sizes, which the x axis takes as names: they are few and far apart."""
+    return sorted({_place(row) for row in document["rows"]})
+
+
+def _place(row: Row) -> Place:
+    return row.get("device", ""), row["folio_bytes"]
+
+
+def _place_axis(axes: Axes, places: list[Place]) -> None:
+    axes.set_xticks(range(len(places)), [device or size_name(size) for device, size in places])
+    axes.set_xlabel("device" if any(device for device, _ in places) else "folio size")
+    axes.set_xlim(-0.5, len(places) - 0.5)
 
 
 def _rows_by_label(document: Document) -> dict[str, list[Row]]:
@@ -104,13 +111,13 @@ def _offset(index: int, count: int) -> float:
 
 def ratios(axes: Axes, document: Document) -> None:
     """Ratio to the baseline with its interval."""
-    sizes = sizes_of(document)
+    places = places_of(document)
     axes.axhline(1, color="#666666", linewidth=1, linestyle="--", label=f"{document['baseline']} (baseline)")
     rows = _rows_by_label(document)
     for index, (name, group) in enumerate(rows.items()):
         if is_baseline(document, group[0]):
             continue
-        points = [(sizes.index(row["folio_bytes"]) + _offset(index, len(rows)), row["ratio_to_baseline"])
+        points = [(places.index(_place(row)) + _offset(index, len(rows)), row["ratio_to_baseline"])
                   for row in group if row["ratio_to_baseline"]]
         middles = [ratio["median"] for _, ratio in points]
         bounds = [ratio["ci95"] or [ratio["median"]] * 2 for _, ratio in points]
@@ -119,23 +126,23 @@ def ratios(axes: Axes, document: Document) -> None:
                  [max(0.0, high - middle) for middle, (_, high) in zip(middles, bounds, strict=True)]]
         axes.errorbar([x for x, _ in points], middles, yerr=reach, linestyle="none", capsize=3, label=name,
                       **_style(index))
-    _size_axis(axes, sizes)
+    _place_axis(axes, places)
     axes.set_ylabel(f"ratio to {document['baseline']}")
 
 
 def figures(axes: Axes, document: Document) -> None:
     """Every sample as a dot, the median as a bar."""
-    sizes = sizes_of(document)
+    places = places_of(document)
     rows = _rows_by_label(document)
     for index, (name, group) in enumerate(rows.items()):
         style = _style(index)
-        at = [(sizes.index(row["folio_bytes"]) + _offset(index, len(rows)), row) for row in group if row["samples"]]
+        at = [(places.index(_place(row)) + _offset(index, len(rows)), row) for row in group if row["samples"]]
         dots = [(x, sample) for x, row in at for sample in row["samples"]]
         axes.plot([x for x, _ in dots], [y for _, y in dots], linestyle="none", alpha=0.45, markersize=4, label=name,
                   **style)
         for x, row in at:
             axes.hlines(row["median"] or 0.0, x - 0.04, x + 0.04, color=style["color"], linewidth=2.5)
-    _size_axis(axes, sizes)
+    _place_axis(axes, places)
     axes.set_ylabel(unit(document))
     axes.set_ylim(bottom=0)
 

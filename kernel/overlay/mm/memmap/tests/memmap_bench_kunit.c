@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How fast struct pages are written, beside the slow path and beside the limit: the fastest
+ * way this file knows to fill the same bytes with a constant, non-zero pattern of 64 bytes.
+ * Each way has its turn in each round, over the struct pages of 100 GB, and every sample is
+ * printed; judging them is the reader's.
+ *
+ * It needs no device: the pages lie in the largest blocks there are, one block standing for
+ * 256 MiB, and several rounds over all blocks for the whole. So it runs in User-Mode Linux,
+ * at the host's speed.
+ */
+
+#include <kunit/test.h>
+#include <linux/gfp.h>
+#include <linux/ktime.h>
+#include <linux/memcpy_streaming.h>
+#include <linux/mm.h>
+
+#include "../internal.h"
+
+#define BENCH_BLOCKS	48
+#define BENCH_BLOCK_PFNS ((PAGE_SIZE << MAX_PAGE_ORDER) / sizeof(struct page))
+#define BENCH_PFNS	(100000000000UL / PAGE_SIZE)
+#define BENCH_ROUNDS	13	/* the first one is warm-up, and not printed */
+#define BENCH_COLD_BLOCKS 24	/* pairs of them are touched for the first time by a sample */
+
+struct bench_range {
+	struct dev_pagemap pgmap;
+	struct memmap_range range;
+	struct memmap_job job;
+};
+
+struct bench_path {
+	const char *name;
+	void (*fill)(struct bench_range *bench, enum memmap_method method);
+	enum memmap_method method;
+};
+
+static struct page *bench_blocks[BENCH_BLOCKS + 2 * BENCH_COLD_BLOCKS];
+
+static void __ref bench_own(struct bench_range *bench, enum memmap_method method)
+{
+	memmap_init_chunk(&bench->job, method, bench->range.start_pfn, bench->range.end_pfn);
+}
+
+/* Registers hold the pattern; nothing is loaded. */
+static void bench_registers(struct bench_range *bench, enum memmap_method method)
+{
+	u64 seed = (unsigned long)bench->range.pages | 1;
+	u64 *word = (u64 *)bench->range.pages;
+	u64 *end = word + (PAGE_SIZE << MAX_PAGE_ORDER) / sizeof(u64);
+
+#ifdef arch_store_streaming
+	for (; word < end; word += 8) {
+		arch_store_streaming(word, seed, 2);
+		arch_store_streaming(word + 2, 3, 4);
+		arch_store_streaming(word + 4, 5, 6);
+		arch_store_streaming(word + 6, 7, 8);
+	}
+	memcpy_streaming_drain();
+#else
+	for (; word < end; word++)
+		*word = seed;
+#endif
+}
+
+/* What string instructions make of a source that stays in the second-level cache. */
+static void bench_string(struct bench_range *bench, enum memmap_method method)
+{
+	void *first = bench->range.pages, *dst = first;
+	size_t block = 256 * 1024, left = (PAGE_SIZE << MAX_PAGE_ORDER) - block;
+
+	memset(first, 0x5a, block);
+	dst += block;
+	for (; left; left -= block, dst += block) {
+#ifdef CONFIG_X86_64
+		void *to = dst, *from = first;
+		size_t len = block;
+
+		asm volatile("rep movsb" : "+D" (to), "+S" (from), "+c" (len) :: "memory");
+#else
+		memcpy(dst, first, block);
+#endif
+	}
+}
+
+static const struct bench_path bench_paths[] = {
+	{ "slow", bench_own, MEMMAP_FIELDS },
+	{ "template", bench_own, MEMMAP_CACHED },
+	{ "block", bench_own, MEMMAP_BLOCK },
+	{ "streaming", bench_own, MEMMAP_STREAMING },
+	{ "limit_registers", bench_registers },
+	{ "limit_string", bench_string },
+};
+
+static void bench_print(struct kunit *test, const char *path, unsigned int order, int round,
+			unsigned int threads, unsigned long pfns, u64 ns)
+{
+	kunit_info(test,
+		   "ferry_memmap_sample: {\"path\": \"%s\", \"layout\": \"%s\", \"round\": %d, \"threads\": %u, \"pages\": %lu, \"struct_page_bytes\": %zu, \"ns\": %llu}",
+		   path, order ? "compound" : "order0", round, threads, pfns,
+		   sizeof(struct page), ns);
+}
+
+static void bench_range_init(struct bench_range *bench, struct page *pages, unsigned int order)
+{
+	/* As of devdax and fsdax. */
+	bench->pgmap.type = order ? MEMORY_DEVICE_GENERIC : MEMORY_DEVICE_FS_DAX;
+	bench->pgmap.vmemmap_shift = order;
+	bench->range = (struct memmap_range) {
+		.pages = pages,
+		.start_pfn = BENCH_BLOCK_PFNS * 1024,
+		.end_pfn = BENCH_BLOCK_PFNS * 1025,
+		.zone_idx = MAX_NR_ZONES - 1,
+		.pgmap = &bench->pgmap,
+	};
+	bench->job.range = &bench->range;
+}
+
+static u64 bench_sample(struct bench_range *bench, const struct bench_path *path)
+{
+	unsigned long done;
+	unsigned int i = 0;
+	u64 ns = ktime_get_ns();
+
+	for (done = 0; done < BENCH_PFNS; done += BENCH_BLOCK_PFNS) {
+		bench->range.pages = bench_blocks[i++ % BENCH_BLOCKS];
+		path->fill(bench, path->method);
+	}
+	ns = ktime_get_ns() - ns;
+	return mul_u64_u64_div_u64(ns, BENCH_PFNS, done);
+}
+
+static void __ref bench_layout(struct kunit *test, unsigned int order)
+{
+	struct bench_range *bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
+	unsigned int i;
+	int round;
+
+	KUNIT_ASSERT_NOT_NULL(test, bench);
+	bench_range_init(bench, bench_blocks[0], order);
+	KUNIT_ASSERT_TRUE(test, memmap_template_possible(&bench->range));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, bench->range.start_pfn,
+						     bench->range.end_pfn, &bench->job.template));
+	for (round = -1; round < BENCH_ROUNDS - 1; round++) {
+		for (i = 0; i < ARRAY_SIZE(bench_paths); i++) {
+			u64 ns = bench_sample(bench, &bench_paths[i]);
+
+			if (round >= 0)
+				bench_print(test, bench_paths[i].name, order, round, 1,
+					    BENCH_PFNS, ns);
+			cond_resched();
+		}
+	}
+}
+
+static void memmap_bench_order0(struct kunit *test)
+{
+	bench_layout(test, 0);
+}
+
+static void memmap_bench_compound(struct kunit *test)
+{
+	bench_layout(test, 9);
+}
+
+/* The first binding: memory that the host has never seen, in turn by the slow path and by two. */
+static void __ref memmap_bench_first(struct kunit *test)
+{
+	struct bench_range *bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, bench);
+	bench_range_init(bench, bench_blocks[0], 0);
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, bench->range.start_pfn,
+						     bench->range.end_pfn, &bench->job.template));
+	for (i = 0; i < 2 * BENCH_COLD_BLOCKS; i++) {
+		unsigned int threads = 1 + i % 2;
+		u64 ns;
+
+		bench->range.pages = bench_blocks[BENCH_BLOCKS + i];
+		bench->job.method = threads > 1 ? MEMMAP_CACHED : MEMMAP_FIELDS;
+		ns = ktime_get_ns();
+		memmap_crew_init(&bench->job, bench->range.start_pfn, threads);
+		ns = ktime_get_ns() - ns;
+		bench_print(test, threads > 1 ? "first_crew" : "first_slow", 0, i / 2, threads,
+			    BENCH_BLOCK_PFNS, ns);
+	}
+}
+
+static int memmap_bench_suite_init(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bench_blocks); i++) {
+		struct page *block = alloc_pages(GFP_KERNEL | __GFP_NOWARN, MAX_PAGE_ORDER);
+
+		if (!block)
+			return -ENOMEM;
+		bench_blocks[i] = page_address(block);
+	}
+	return 0;
+}
+
+static void memmap_bench_suite_exit(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bench_blocks); i++)
+		free_pages((unsigned long)bench_blocks[i], MAX_PAGE_ORDER);
+}
+
+static struct kunit_case memmap_bench_cases[] = {
+	KUNIT_CASE_SLOW(memmap_bench_first),
+	KUNIT_CASE_SLOW(memmap_bench_order0),
+	KUNIT_CASE_SLOW(memmap_bench_compound),
+	{}
+};
+
+static struct kunit_suite memmap_bench_suite = {
+	.name = "ferry_memmap_bench",
+	.suite_init = memmap_bench_suite_init,
+	.suite_exit = memmap_bench_suite_exit,
+	.test_cases = memmap_bench_cases,
+};
+
+kunit_test_suite(memmap_bench_suite);
+
+MODULE_DESCRIPTION("Times the initialisation of device memory maps");
+MODULE_LICENSE("GPL");

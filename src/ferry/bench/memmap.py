@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench memmap`: how long the struct pages of a device take to initialise.
+
+In User-Mode Linux, each way to write them at the host's native speed (bench/memmap_native.py); in a guest, real
+drivers bound to real devices (bench/memmap_guest.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ferry.bench import memmap_guest, memmap_native
+from ferry.bench.document import Document
+
+NAME = "memmap"
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The options of this bench."""
+    parser = sub.add_parser(NAME, help="initialise the struct pages of device memory")
+    add = parser.add_argument
+    add("--board", default="x86-numa", choices=("uml", "x86-numa", "x86-icount"), help="default: x86-numa")
+    add("--quick", action="store_true", help="smaller devices and no more samples than needed; uml is always quick")
+    add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
+    add("--gib", type=memmap_guest.gib_count, metavar="N", help="size of each device (default: 64, or 16 if quick)")
+    return parser
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build what is needed and measure it."""
+    if args.board == "uml":
+        return memmap_native.bench(args, run_dir)
+    return memmap_guest.bench(args, run_dir)

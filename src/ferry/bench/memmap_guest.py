@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Real drivers bound to real devices in a guest, timed by a probe on the kernel's own function (guest/kmod).
+
+Devices: an NVDIMM of the machine as fsdax and as devdax of 2 MiB compounds, struct pages on the device itself; and
+address space without memory as DEVICE_PRIVATE and GENERIC. A round binds a device once with each configuration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ferry import boards, boot, build, paths, progress, stats
+from ferry.bench import meta, race
+from ferry.bench.console import CONSOLE, booted, counting
+from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
+from ferry.boards import Board, Node
+from ferry.build import Kernel
+from ferry.errors import InfraError
+
+DEVICES = ("fsdax", "devdax", "private", "generic")
+#: Of each device's pages, in bytes: devdax has compound pages.
+FOLIO_BYTES = {"fsdax": 4096, "devdax": 2 << 20, "private": 4096, "generic": 4096}
+#: name: settings of /sys/module/memmap/parameters (method, threads). The first is the baseline without stock.
+CONFIGS = {"off": "fields,1", "auto": "auto,0"}
+STOCK = {"stock": ""}
+ROUNDS, QUICK_ROUNDS = 30, 10
+#: Each configuration's first turn at a device.
+FIRST = 0
+GIB, QUICK_GIB, MOST_GIB = 64, 16, 256
+#: A struct page takes 64 bytes of every 4096, and the private device's are in the guest's memory.
+GUEST_MIB = 1024
+#: The slowest binding seen took 4 s.
+BINDING_S = 30
+LOG = "memmap.log"
+
+MARK = re.compile(r"^memmap_mark: device=(\w+) config=(\w+) round=(\d+)$")
+EVENT = re.compile(r"^memmap_watch: (\{.*\})$")
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One binding: what initialising took, and the whole call where the module made it (both in ns)."""
+
+    boot: int
+    kernel: str
+    device: str
+    config: str
+    round: int
+    pages: int = 0
+    init_ns: int = 0
+    call_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`boots` of each kernel; `rounds` after the first binding."""
+
+    gib: int
+    rounds: int
+    boots: int
+    vs_stock: bool
+
+    @property
+    def baseline(self) -> str:
+        return "stock" if self.vs_stock else "off"
+
+
+def gib_count(text: str) -> int:
+    """A device's size in GiB."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_GIB:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of GiB from 1 to {MOST_GIB}")
+    return int(text)
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build what is needed and measure it."""
+    sweep = Plan(gib=args.gib or (QUICK_GIB if args.quick else GIB), rounds=QUICK_ROUNDS if args.quick else ROUNDS,
+                 boots=2 if args.vs else 1, vs_stock=bool(args.vs))
+    board = equipped(boards.load(args.board), sweep.gib, run_dir)
+    kernels = {name: build.build(board, name) for name in (["stock", "ferry"] if args.vs else ["ferry"])}
+    with counting(f"bindings on {board.name}", bindings(sweep)) as advance:
+        return measure(board, kernels, sweep, run_dir, advance)
+
+
+def bindings(sweep: Plan) -> int:
+    """How many there are in all: the length of the bar."""
+    return sweep.boots * len(DEVICES) * (sweep.rounds + 1) * (len(CONFIGS) + sweep.vs_stock)
+
+
+def equipped(board: Board, gib: int, run_dir: Path) -> Board:
+    """The board with an NVDIMM, and with memory for the struct pages of a device that has none."""
+    pages_mib = (gib << 10) // 64
+    nodes = tuple(Node(GUEST_MIB + pages_mib, node.cpus) for node in board.nodes)
+    memory = sum(node.memory_mib for node in nodes)
+    # Written to memory, not to the file: the guest's stores are private copies of its zeros.
+    backing = f"memory-backend-file,id=pmem,share=off,mem-path={run_dir / 'nvdimm'},size={gib}G"
+    options = ("-machine", "nvdimm=on", "-m", f"slots=1,maxmem={memory + ((gib + 1) << 10)}M",
+               "-object", backing, "-device", "nvdimm,id=nvdimm,memdev=pmem")
+    return dataclasses.replace(board, nodes=nodes, qemu_options=(*board.qemu_options, *options))
+
+
+def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path,
+            advance: Callable[[], None]) -> Document:
+    """Boot, bind and sum up."""
+    captured = meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()},
+                            config=dataclasses.asdict(sweep))
+    found: list[Binding] = []
+    warnings = [] if board.kind == "instructions" else meta.warnings(captured)
+    order = [(number, name) for number in range(sweep.boots) for name in kernels]
+    image = run_dir / "nvdimm"
+    image.touch()
+    try:
+        for made, (number, name) in enumerate(order, start=1):
+            progress.note(f"booting the {name} kernel on {board.name}, {made} of {len(order)}")
+            share = run_dir / "raw" / f"{number}-{name}"
+            share.mkdir(parents=True)
+            once = _Boot(board, kernels[name], sweep, number, name, share, run_dir, advance)
+            warnings += race.twice(board, kernels[name], share, once.run)
+            found += parse((share / LOG).read_text().splitlines(), number, name)
+    finally:
+        image.unlink(missing_ok=True)
+    made_up = Document(schema=SCHEMA, bench="memmap", board=board.name, kind=board.kind, baseline=sweep.baseline,
+                       rows=[], meta=captured, warnings=warnings)
+    fill(made_up, sweep, found)
+    return made_up
+
+
+@dataclass(frozen=True)
+class _Boot:
+    """One boot of one kernel."""
+
+    board: Board
+    kernel: Kernel
+    sweep: Plan
+    number: int
+    name: str
+    share: Path
+    run_dir: Path
+    advance: Callable[[], None]
+
+    def run(self) -> None:
+        """Leaves the log in the share."""
+        configs = STOCK if self.name == "stock" else CONFIGS
+        limit = self.board.boot_timeout_s + BINDING_S * len(DEVICES) * len(configs) * (self.sweep.rounds + 1)
+        result = booted(self.run_dir, self.share.name, lambda: boot.boot(
+            self.board, self.kernel, self.command(configs), timeout_s=limit, share=self.share,
+            on_line=lambda line: self.advance() if "memmap_mark:" in line else None))
+        if result.status:
+            raise InfraError(f"binding the devices ended with {result.status} in the guest",
+                             hint=f"ferry boot --board {self.board.name}", log=self.run_dir / CONSOLE)
+
+    def command(self, configs: dict[str, str]) -> str:
+        """The guest's shell command. Boots take turns in which configuration has the first binding."""
+        turned = list(configs.items())[:: -1 if self.number % 2 else 1]
+        words = [str(paths.repo_root() / "guest/memmap-bench.sh"), str(self.kernel.modules["memmap_watch"]), LOG,
+                 str(self.sweep.rounds), str(self.sweep.gib), " ".join(DEVICES),
+                 " ".join(f"{name}={settings}" for name, settings in turned)]
+        return shlex.join(["sh", *words])
+
+
+def parse(lines: Sequence[str], number: int, kernel: str) -> list[Binding]:
+    """The bindings that a guest's log tells of; one that says nothing after its mark has no pages."""
+    found: list[Binding] = []
+    for line in lines:
+        if mark := MARK.match(line):
+            found.append(Binding(number, kernel, mark[1], mark[2], int(mark[3])))
+        elif found and (event := EVENT.match(line)):
+            found[-1] = _told(found[-1], json.loads(event[1]))
+    return found
+
+
+def _told(binding: Binding, event: dict[str, Any]) -> Binding:
+    """What one line adds to a binding."""
+    if event["event"] == "init":
+        return dataclasses.replace(binding, pages=event["pages"], init_ns=event["ns"])
+    if event["event"] == "remap":
+        return dataclasses.replace(binding, call_ns=event["remap_ns"])
+    return binding
+
+
+def fill(document: Document, sweep: Plan, found: Sequence[Binding]) -> None:
+    """Add rows and ratios: the initialisation of each device, and the whole call where it was timed."""
+    keys = dict.fromkeys((one.kernel, one.device, one.config) for one in found)
+    counts = document["kind"] == "instructions"
+    for key in keys:
+        mine = [one for one in found if (one.kernel, one.device, one.config) == key]
+        first = [one for one in mine if one.round == FIRST]
+        again = [one for one in mine if one.round != FIRST]
+        document["rows"] += [row(again, sweep, key, "", counts), row(first, sweep, key, ", first", counts)]
+        if any(one.call_ns for one in mine):
+            whole = [dataclasses.replace(one, init_ns=one.call_ns or 0) for one in again]
+            document["rows"].append(row(whole, sweep, key, ", whole call", counts))
+    for one in document["rows"]:
+        one["ratio_to_baseline"] = _ratio(document, one)
+
+
+def _ratio(document: Document, one: Row) -> Ratio | None:
+    """Of samples of one boot in pairs; between kernels, which no boot has both of, of their medians."""
+    baseline = baseline_of(document, one)
+    if baseline is None or is_baseline(document, one) or not one["samples"] or not baseline["samples"]:
+        return None
+    if baseline["kernel"] == one["kernel"]:
+        return stats.ratio(one, baseline)
+    ours, theirs = (stats.groups_of(stats.by_boot(row)) for row in (one, baseline))
+    return stats.ratio_between(theirs, ours)
+
+
+def row(bindings: Sequence[Binding], sweep: Plan, key: tuple[str, str, str], what: str, counts: bool) -> Row:
+    """One configuration of one device, in ns or instructions a struct page."""
+    kernel, device, config = key
+    good = [one for one in bindings if one.pages and one.init_ns]
+    values = [one.init_ns / one.pages for one in good]
+    return Row(
+        kernel=kernel, migrator="off", threads=0, channels=0, folio_bytes=FOLIO_BYTES[device],
+        total_bytes=sweep.gib << 30, unit="instructions_per_page" if counts else "ns_per_page", samples=values,
+        sample_ids=[[one.boot, one.round] for one in good],
+        median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
+        ratio_to_baseline=None,
+        failures=[Failure(boot=one.boot, round=one.round, reason="the kernel said nothing of it")
+                  for one in bindings if one not in good],
+        path=config, device=device + what,
+    )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Struct pages written at the host's native speed, by the kernel's own code, beside a limit.
+
+The samples are made inside the kernel by the KUnit suite `ferry_memmap_bench`, booted as User-Mode Linux. The limit is
+the faster of two ways to fill the same bytes with a constant pattern.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ferry import boards, boot, build, stats
+from ferry.bench import meta
+from ferry.bench.console import CONSOLE, booted, counting
+from ferry.bench.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
+from ferry.boards import Board
+from ferry.build import Kernel
+from ferry.errors import InfraError, UsageError
+
+SUITE = "ferry_memmap_bench"
+BASELINE = "slow"
+LIMIT = "limit"
+#: Far more than the suite takes.
+SUITE_S = 240
+PAGE_BYTES = 4096
+FOLIO_BYTES = {"order0": PAGE_BYTES, "compound": 2 << 20}
+#: Memory that the host has never touched, as a device's struct pages are at its first binding.
+FIRST = "first_"
+
+SAMPLE = re.compile(r"\bferry_memmap_sample: (\{.*\})")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`pages` struct pages of one layout, written once."""
+
+    path: str
+    layout: str
+    round: int
+    threads: int
+    pages: int
+    struct_page_bytes: int
+    ns: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells rows apart."""
+        return self.path, self.layout, self.threads
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build and measure; UsageError for `--vs stock`."""
+    if args.vs:
+        raise UsageError("the unpatched kernel has no such test; its code is the path called slow",
+                         hint="ferry bench memmap, or ferry bench memmap --board x86-numa --vs stock")
+    board = boards.load(args.board)
+    kernel = build.build(board, "ferry")
+    with counting(f"struct pages on {board.name}", None) as advance:
+        return measure(board, kernel, run_dir, advance)
+
+
+def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
+    """Boot the suite and sum up its samples; InfraError when it printed none."""
+    share = run_dir / "raw" / "0-ferry"
+    share.mkdir(parents=True)
+    lines: list[str] = []
+
+    def hear(line: str) -> None:
+        if SAMPLE.search(line):
+            lines.append(line)
+            advance()
+
+    booted(run_dir, share.name, lambda: boot.boot(
+        board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear,
+        append=("kunit.autorun=1", f"kunit.filter_glob={SUITE}")))
+    samples = parse(lines)
+    if not samples:
+        raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",
+                         log=run_dir / CONSOLE)
+    sizes = sorted({sample.struct_page_bytes for sample in samples})
+    captured = meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE, "struct_page_bytes": sizes})
+    return document(board, captured, meta.warnings(captured), samples)
+
+
+def parse(lines: Sequence[str]) -> list[Sample]:
+    """The samples in a console's lines, whatever stands before them on the line."""
+    found = [SAMPLE.search(line) for line in lines]
+    return [Sample(**json.loads(match.group(1))) for match in found if match]
+
+
+def document(board: Board, captured: dict[str, Any], warnings: list[str], samples: Sequence[Sample]) -> Document:
+    """Rows, which of them is the limit, and the ratios."""
+    made = Document(schema=SCHEMA, bench="memmap", board=board.name, kind=board.kind, baseline=BASELINE, rows=[],
+                    meta=captured, warnings=warnings)
+    made["rows"] = [row([sample for sample in samples if sample.key == key])
+                    for key in dict.fromkeys(sample.key for sample in samples)]
+    for layout in dict.fromkeys(one["layout"] for one in made["rows"]):
+        name_limit([one for one in made["rows"] if one["layout"] == layout])
+    for one in made["rows"]:
+        slow, limit = baseline_of(made, one), limit_of(made, one)
+        one["ratio_to_baseline"] = stats.ratio(one, slow) if slow and not is_baseline(made, one) else None
+        if limit is not None and limit is not one:
+            one["ratio_to_limit"] = stats.ratio(one, limit)
+    return made
+
+
+def row(samples: Sequence[Sample]) -> Row:
+    """One path on one layout, in ns a struct page; a sample without a duration is a failed one."""
+    first = samples[0]
+    good = [sample for sample in samples if sample.ns > 0]
+    values = [sample.ns / sample.pages for sample in good]
+    cold = first.path.startswith(FIRST)
+    return Row(
+        kernel="ferry", migrator="off", threads=first.threads, channels=0, folio_bytes=FOLIO_BYTES[first.layout],
+        total_bytes=first.pages * PAGE_BYTES, unit="ns_per_page", samples=values,
+        sample_ids=[[0, sample.round] for sample in good],
+        median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
+        ratio_to_baseline=None, failures=[Failure(boot=0, round=sample.round, reason="it took no time")
+                                          for sample in samples if sample.ns <= 0],
+        path=first.path.removeprefix(FIRST), layout=first.layout,
+        device=f"{first.layout}, first binding" if cold else first.layout,
+    )
+
+
+def name_limit(rows: Sequence[Row]) -> None:
+    """Call the fastest of the limit's candidates the limit; `method` keeps how it was reached."""
+    candidates = [one for one in rows if one["path"].startswith(f"{LIMIT}_") and one["median"] is not None]
+    if candidates:
+        best = min(candidates, key=lambda one: one["median"] or 0.0)
+        best["method"] = best["path"].removeprefix(f"{LIMIT}_")
+        best["path"] = LIMIT
+
+
+def limit_of(made: Document, one: Row) -> Row | None:
+    """The limit in a row's column."""
+    rows = (other for other in made["rows"] if other.get("path") == LIMIT)
+    return next((other for other in rows if column(other) == column(one)), None)
