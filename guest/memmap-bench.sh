@@ -13,6 +13,9 @@ watch=$1 log=$2 rounds=$3 gib=$4 devices=$5 configs=$6
 parameters=/sys/module/memmap/parameters
 nd=/sys/bus/nd
 
+# shellcheck source=guest/pmem.sh
+. "$(dirname "$0")/pmem.sh"
+
 mark() {
 	echo "memmap_mark: $*" >/dev/kmsg
 }
@@ -28,23 +31,6 @@ configure() {
 		echo "${settings%,*}" >$parameters/method
 		echo "${settings#*,}" >$parameters/threads
 	fi
-}
-
-# Claim the namespace as fsdax or devdax, whose struct pages are kept on the device itself.
-claim() {
-	kind=$1 align=$2
-	region=$(echo $nd/devices/region*)
-	namespace=$(basename "$(echo "$region"/namespace*.0)")
-	seed=$(cat "$region/${kind}_seed")
-	[ ! -e "$nd/drivers/nd_pmem/$namespace" ] || echo "$namespace" >$nd/drivers/nd_pmem/unbind
-	echo pmem >"$nd/devices/$seed/mode"
-	echo "$align" >"$nd/devices/$seed/align"
-	cat /proc/sys/kernel/random/uuid >"$nd/devices/$seed/uuid"
-	echo "$namespace" >"$nd/devices/$seed/namespace"
-}
-
-disclaim() {
-	echo >"$nd/devices/$seed/namespace"
 }
 
 bind_pmem() {

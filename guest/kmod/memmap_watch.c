@@ -7,7 +7,8 @@
  * With rounds= it also maps and unmaps a range of @gib GiB of address space, which takes no
  * memory but the struct pages, and prints each round:
  *   memmap_watch: {"event": "remap", "type": "private", "order": 0, "round": 0, ...}
- * Parameters: type=private|coherent|fsdax|generic, order=, gib=, rounds=, nid=.
+ * Every second round runs with injected allocation failures where faults=1 asks for it.
+ * Parameters: type=private|coherent|fsdax|generic, order=, gib=, rounds=, nid=, faults=.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -19,6 +20,7 @@
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 
 static char *type = "private";
@@ -33,6 +35,9 @@ MODULE_PARM_DESC(gib, "address space to map, in GiB");
 static unsigned int rounds;
 module_param(rounds, uint, 0444);
 MODULE_PARM_DESC(rounds, "how often to map and unmap it; 0: only watch");
+static bool faults;
+module_param(faults, bool, 0444);
+MODULE_PARM_DESC(faults, "let fault injection see every second round");
 static int nid;
 module_param(nid, int, 0444);
 MODULE_PARM_DESC(nid, "node of the struct pages");
@@ -89,6 +94,14 @@ static const struct dev_pagemap_ops watch_ops = {
 
 static struct dev_pagemap watch_pgmap;
 
+/* What the injectors' task filter asks. */
+static void watch_inject(bool on)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	current->make_it_fail = on;
+#endif
+}
+
 static int watch_round(unsigned int round)
 {
 	u64 remap_ns, unmap_ns;
@@ -96,7 +109,9 @@ static int watch_round(unsigned int round)
 
 	watch_init_ns = 0;
 	remap_ns = ktime_get_ns();
+	watch_inject(faults && round % 2);
 	address = memremap_pages(&watch_pgmap, nid);
+	watch_inject(false);
 	remap_ns = ktime_get_ns() - remap_ns;
 	if (IS_ERR(address)) {
 		pr_info("{\"event\": \"failed\", \"round\": %u, \"error\": %ld}\n", round,

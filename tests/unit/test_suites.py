@@ -125,7 +125,7 @@ def test_choosing() -> None:
 
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
-    assert names(None, "x86-numa", False) == ["kunit-numa", "selftests", "integrity", "flips"]
+    assert names(None, "x86-numa", False) == ["kunit-numa", "selftests", "memmap", "integrity", "flips"]
     assert names(None, None, True) == ["pytest", "kunit", "boot"]
     for choice in (("nobody", None, False), ("", None, False), ("lint", "uml", False), (None, "x86-icount", False)):
         with pytest.raises(UsageError):

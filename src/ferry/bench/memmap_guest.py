@@ -40,6 +40,8 @@ GUEST_MIB = 1024
 #: The slowest binding seen took 4 s.
 BINDING_S = 30
 LOG = "memmap.log"
+#: The NVDIMM's file, for as long as a guest runs.
+IMAGE = "nvdimm"
 
 MARK = re.compile(r"^memmap_mark: device=(\w+) config=(\w+) round=(\d+)$")
 EVENT = re.compile(r"^memmap_watch: (\{.*\})$")
@@ -101,7 +103,7 @@ def equipped(board: Board, gib: int, run_dir: Path) -> Board:
     nodes = tuple(Node(GUEST_MIB + pages_mib, node.cpus) for node in board.nodes)
     memory = sum(node.memory_mib for node in nodes)
     # Written to memory, not to the file: the guest's stores are private copies of its zeros.
-    backing = f"memory-backend-file,id=pmem,share=off,mem-path={run_dir / 'nvdimm'},size={gib}G"
+    backing = f"memory-backend-file,id=pmem,share=off,mem-path={run_dir / IMAGE},size={gib}G"
     options = ("-machine", "nvdimm=on", "-m", f"slots=1,maxmem={memory + ((gib + 1) << 10)}M",
                "-object", backing, "-device", "nvdimm,id=nvdimm,memdev=pmem")
     return dataclasses.replace(board, nodes=nodes, qemu_options=(*board.qemu_options, *options))
@@ -115,7 +117,7 @@ def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path
     found: list[Binding] = []
     warnings = [] if board.kind == "instructions" else meta.warnings(captured)
     order = [(number, name) for number in range(sweep.boots) for name in kernels]
-    image = run_dir / "nvdimm"
+    image = run_dir / IMAGE
     image.touch()
     try:
         for made, (number, name) in enumerate(order, start=1):

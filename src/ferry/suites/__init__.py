@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ferry.suites import flips, integrity, kunit, lint, quick_boot, selftests, series, unit
+from ferry.suites import flips, integrity, kunit, lint, memmap, quick_boot, selftests, series, unit
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
@@ -32,6 +32,7 @@ ALL = (
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "those that User-Mode Linux cannot run, and the rest again", "x86-numa", kunit.run_numa),
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
+    Suite(memmap.NAME, "device memory bound and unbound while allocations fail", "x86-numa", memmap.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
 )

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Device memory bound and unbound again and again, with allocations that fail: no splat, no leak."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+
+from ferry import paths
+from ferry.bench import memmap_guest
+from ferry.suites import guest_boot
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+NAME = "memmap"
+#: Of each of four devices.
+ROUNDS = 250
+#: The slowest that a round on the debug kernel may be.
+ROUND_S = 2
+#: Of the NVDIMM: room for its struct pages and some sections of memory.
+GIB = 1
+
+
+def run(context: Context) -> list[Result]:
+    share = context.logs / NAME
+    equipped = memmap_guest.equipped(context.board, GIB, context.logs)
+    (context.logs / memmap_guest.IMAGE).touch()
+    context = dataclasses.replace(context, board=equipped)
+    kernel = guest_boot.debug_kernel(context)
+    script = paths.repo_root() / "guest/memmap-rebind.sh"
+    command = shlex.join(["sh", str(script), str(kernel.modules["memmap_watch"]), str(ROUNDS)])
+    job = Job(NAME, "rebind", command, 4 * ROUNDS * ROUND_S)
+    try:
+        return guest_boot.run_jobs(context, kernel, [job], share.name)
+    finally:
+        (context.logs / memmap_guest.IMAGE).unlink(missing_ok=True)
