@@ -15,6 +15,7 @@
  * Lock order: memmap_crew.lock is a leaf.
  */
 
+#include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -58,16 +59,31 @@ static void memmap_helper_fn(struct work_struct *work)
 	memmap_crew_work(container_of(work, struct memmap_helper, work)->crew);
 }
 
-static void memmap_hire(struct memmap_crew *crew, struct memmap_helper *helpers,
-			unsigned int nr)
+static void memmap_send(struct memmap_crew *crew, struct memmap_helper *helper, unsigned int cpu)
 {
-	unsigned int i;
+	INIT_WORK(&helper->work, memmap_helper_fn);
+	helper->crew = crew;
+	queue_work_on(cpu, system_dfl_wq, &helper->work);
+}
 
-	for (i = 0; i < nr; i++) {
-		INIT_WORK(&helpers[i].work, memmap_helper_fn);
-		helpers[i].crew = crew;
-		queue_work_node(crew->job->range->nid, system_dfl_wq, &helpers[i].work);
+/*
+ * One work for each of @nr CPUs, those of the node first. An unbound work that is left to
+ * choose stays near the CPU that queues it, and may wait for the caller there. CPUs may come
+ * and go meanwhile: which one a work is sent to is a preference.
+ *
+ * Returns how many were sent.
+ */
+static unsigned int memmap_hire(struct memmap_crew *crew, struct memmap_helper *helpers,
+				unsigned int nr)
+{
+	unsigned int self = raw_smp_processor_id(), hired = 0, i, cpu;
+
+	for (i = 0; i < num_online_cpus() && hired < nr; i++) {
+		cpu = cpumask_local_spread(i, crew->job->range->nid);
+		if (cpu != self)
+			memmap_send(crew, &helpers[hired++], cpu);
 	}
+	return hired;
 }
 
 static void memmap_dismiss(struct memmap_helper *helpers, unsigned int nr)
@@ -96,8 +112,7 @@ void memmap_crew_init(const struct memmap_job *job, unsigned long pfn, unsigned 
 	if (threads > 1)
 		helpers = kzalloc_objs(*helpers, threads - 1);
 	if (helpers)
-		nr = threads - 1;
-	memmap_hire(&crew, helpers, nr);
+		nr = memmap_hire(&crew, helpers, threads - 1);
 	memmap_crew_work(&crew);
 	memmap_dismiss(helpers, nr);
 	kfree(helpers);

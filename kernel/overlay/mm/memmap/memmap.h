@@ -39,7 +39,7 @@ static inline struct page *memmap_range_page(const struct memmap_range *range,
 #ifdef CONFIG_SPARSEMEM
 #define MEMMAP_CHUNK_PFNS	PAGES_PER_SECTION
 #else
-#define MEMMAP_CHUNK_PFNS	BIT(15)
+#define MEMMAP_CHUNK_PFNS	BIT(13)
 #endif
 
 /*
