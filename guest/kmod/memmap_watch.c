@@ -7,12 +7,13 @@
  * With rounds= it also maps and unmaps a range of @gib GiB of address space, which takes no
  * memory but the struct pages, and prints each round:
  *   memmap_watch: {"event": "remap", "type": "private", "order": 0, "round": 0, ...}
- * Every second round runs with injected allocation failures where faults=1 asks for it.
+ * With faults=1, every second call runs with injected allocation failures, and nothing around it does.
  * Parameters: type=private|coherent|fsdax|generic, order=, gib=, rounds=, nid=, faults=.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/ioport.h>
 #include <linux/kprobes.h>
@@ -37,7 +38,7 @@ module_param(rounds, uint, 0444);
 MODULE_PARM_DESC(rounds, "how often to map and unmap it; 0: only watch");
 static bool faults;
 module_param(faults, bool, 0444);
-MODULE_PARM_DESC(faults, "let fault injection see every second round");
+MODULE_PARM_DESC(faults, "let fault injection see every second initialisation");
 static int nid;
 module_param(nid, int, 0444);
 MODULE_PARM_DESC(nid, "node of the struct pages");
@@ -49,13 +50,24 @@ struct watch_call {
 
 /* Of the last call; written by the task that waits for it. */
 static u64 watch_init_ns;
+static atomic_t watch_calls;
+
+/* What the injectors' task filter asks. */
+static void watch_inject(bool on)
+{
+#ifdef CONFIG_FAULT_INJECTION
+	current->make_it_fail = on;
+#endif
+}
+NOKPROBE_SYMBOL(watch_inject);
 
 static int watch_entry(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
 	struct watch_call *call = (void *)instance->data;
 
+	watch_inject(faults && atomic_inc_return(&watch_calls) % 2);
 	call->pages = regs_get_kernel_argument(regs, 2);
-	call->began_ns = ktime_get_ns();
+	call->began_ns = ktime_get_mono_fast_ns();
 	return 0;
 }
 NOKPROBE_SYMBOL(watch_entry);
@@ -64,7 +76,8 @@ static int watch_return(struct kretprobe_instance *instance, struct pt_regs *reg
 {
 	struct watch_call *call = (void *)instance->data;
 
-	watch_init_ns = ktime_get_ns() - call->began_ns;
+	watch_init_ns = ktime_get_mono_fast_ns() - call->began_ns;
+	watch_inject(false);
 	pr_info("{\"event\": \"init\", \"pages\": %lu, \"ns\": %llu}\n", call->pages, watch_init_ns);
 	return 0;
 }
@@ -94,33 +107,23 @@ static const struct dev_pagemap_ops watch_ops = {
 
 static struct dev_pagemap watch_pgmap;
 
-/* What the injectors' task filter asks. */
-static void watch_inject(bool on)
-{
-#ifdef CONFIG_FAULT_INJECTION
-	current->make_it_fail = on;
-#endif
-}
-
 static int watch_round(unsigned int round)
 {
 	u64 remap_ns, unmap_ns;
 	void *address;
 
 	watch_init_ns = 0;
-	remap_ns = ktime_get_ns();
-	watch_inject(faults && round % 2);
+	remap_ns = ktime_get_mono_fast_ns();
 	address = memremap_pages(&watch_pgmap, nid);
-	watch_inject(false);
-	remap_ns = ktime_get_ns() - remap_ns;
+	remap_ns = ktime_get_mono_fast_ns() - remap_ns;
 	if (IS_ERR(address)) {
 		pr_info("{\"event\": \"failed\", \"round\": %u, \"error\": %ld}\n", round,
 			PTR_ERR(address));
 		return PTR_ERR(address);
 	}
-	unmap_ns = ktime_get_ns();
+	unmap_ns = ktime_get_mono_fast_ns();
 	memunmap_pages(&watch_pgmap);
-	unmap_ns = ktime_get_ns() - unmap_ns;
+	unmap_ns = ktime_get_mono_fast_ns() - unmap_ns;
 	pr_info("{\"event\": \"remap\", \"type\": \"%s\", \"order\": %u, \"gib\": %u, \"round\": %u, \"remap_ns\": %llu, \"init_ns\": %llu, \"unmap_ns\": %llu}\n",
 		type, order, gib, round, remap_ns, watch_init_ns, unmap_ns);
 	return 0;
@@ -142,7 +145,7 @@ static int watch_type(void)
 	return -EINVAL;
 }
 
-/* A round that fails, as injected faults make it, leaves nothing behind and is not the last. */
+/* A round that fails is not the last: the caller counts. */
 static int watch_rounds(void)
 {
 	struct resource *resource;

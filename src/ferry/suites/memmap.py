@@ -18,8 +18,8 @@ NAME = "memmap"
 ROUNDS = 250
 #: The slowest that a round on the debug kernel may be.
 ROUND_S = 2
-#: Of the NVDIMM: room for its struct pages and some sections of memory.
-GIB = 1
+#: Of the NVDIMM: large enough that two CPUs share its struct pages.
+GIB = 3
 
 
 def run(context: Context) -> list[Result]:

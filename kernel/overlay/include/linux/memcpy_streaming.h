@@ -20,6 +20,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/unroll.h>
+#include <asm/barrier.h>
 #include <asm/memcpy_streaming.h>
 
 /* Both words of a store lie in one line, and no byte is left for an ordinary store. */
@@ -75,7 +76,7 @@ static __always_inline void memcpy_streaming(void *dst, const void *src, size_t 
 }
 
 /**
- * memcpy_streaming_drain() - order all earlier streaming copies of this CPU before what follows
+ * memcpy_streaming_drain() - order this CPU's streaming copies before its later stores
  *
  * Context: any.
  */
@@ -103,6 +104,8 @@ static __always_inline void memcpy_streaming(void *dst, const void *src, size_t 
 
 static __always_inline void memcpy_streaming_drain(void)
 {
+	/* Ordinary stores; whoever publishes them pairs. */
+	smp_wmb();
 }
 
 #endif /* arch_store_streaming */

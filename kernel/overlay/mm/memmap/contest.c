@@ -7,17 +7,16 @@
  * does it, and the measurement costs only what the losers are slower. Each way keeps its
  * best time, which neither a first touch nor a preemption spoils.
  *
- * A verdict is remembered per layout once a template won clearly; a close one, as the first
+ * A verdict is remembered per kind of range once a template won clearly; a close one, as the first
  * binding yields when the host has yet to find the memory, is sought again with the next
  * range. Ranges too small for a contest are written as was last remembered, or as ever.
  *
  * Lock order: none; verdicts are words that are read and written whole.
  */
 
-#include <linux/math64.h>
+#include <linux/ktime.h>
 #include <linux/memcpy_streaming.h>
 #include <linux/mm.h>
-#include <linux/sched/clock.h>
 
 #include "internal.h"
 
@@ -30,36 +29,73 @@
 #define MEMMAP_LEADS_PCT	97
 #define MEMMAP_SETTLES_PCT	90
 
-/* By layout: single pages, compounds. MEMMAP_FIELDS: not settled. */
-static enum memmap_method memmap_verdicts[2];
+/* By what is written: single pages or compounds, to memory or to the device. FIELDS: not settled. */
+static enum memmap_method memmap_verdicts[2][2];
 
 static bool memmap_may_enter(const struct memmap_range *range, enum memmap_method method)
 {
 	return method != MEMMAP_STREAMING || memcpy_can_stream(range->pages, sizeof(struct page));
 }
 
-/* Time for a chunk by @method, in ns as if it were a whole one; it is then done. */
+/* Initialise the chunk at *@pfn. Return the ns that it took. */
 static u64 memmap_turn(const struct memmap_job *job, enum memmap_method method,
 		       unsigned long *pfn)
 {
-	unsigned long end = memmap_chunk_end(job->range, *pfn), nr = end - *pfn;
-	u64 ns = local_clock();
+	unsigned long end = memmap_chunk_end(job->range, *pfn);
+	u64 ns = ktime_get_ns();
 
 	memmap_init_chunk(job, method, *pfn, end);
-	ns = local_clock() - ns;
+	ns = ktime_get_ns() - ns;
 	*pfn = end;
 	cond_resched();
-	return mul_u64_u64_div_u64(ns, MEMMAP_CHUNK_PFNS, nr);
+	return ns;
 }
 
-static enum memmap_method memmap_judge(const u64 *best)
+/**
+ * memmap_judge() - which way was fastest?
+ * @best:	the best time of each way in ns, 0 if it did not take part
+ *
+ * Return: the fastest, but the slow path unless another is clearly faster.
+ */
+enum memmap_method memmap_judge(const u64 *best)
 {
 	enum memmap_method method, leader = MEMMAP_FIELDS;
 
 	for (method = leader + 1; method < MEMMAP_NR_METHODS; method++)
-		if (best[method] < best[leader] / 100 * MEMMAP_LEADS_PCT)
+		if (best[method] && best[method] * 100 < best[leader] * MEMMAP_LEADS_PCT)
 			leader = method;
 	return leader;
+}
+
+/**
+ * memmap_contest_forget() - ask again the next time
+ *
+ * Context: any.
+ */
+void memmap_contest_forget(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(memmap_verdicts) * ARRAY_SIZE(memmap_verdicts[0]); i++)
+		WRITE_ONCE(memmap_verdicts[i / 2][i % 2], MEMMAP_FIELDS);
+}
+
+static void memmap_rounds(const struct memmap_job *job, unsigned long *pfn, u64 *best)
+{
+	enum memmap_method method;
+	unsigned int round;
+
+	for (round = 0; round < MEMMAP_CONTEST_ROUNDS; round++) {
+		for (method = 0; method < MEMMAP_NR_METHODS; method++) {
+			u64 ns;
+
+			if (!memmap_may_enter(job->range, method))
+				continue;
+			ns = max(memmap_turn(job, method, pfn), 1);
+			if (round)
+				best[method] = min_not_zero(best[method], ns);
+		}
+	}
 }
 
 /**
@@ -74,30 +110,21 @@ enum memmap_method __ref memmap_contest(const struct memmap_job *job, unsigned l
 {
 	const struct memmap_range *range = job->range;
 	unsigned long turns = MEMMAP_CONTEST_ROUNDS * MEMMAP_NR_METHODS;
-	enum memmap_method *verdict = &memmap_verdicts[!!range->pgmap->vmemmap_shift];
+	enum memmap_method *verdict =
+		&memmap_verdicts[!!range->pgmap->vmemmap_shift][!!range->altmap];
 	enum memmap_method method = READ_ONCE(*verdict);
 	unsigned long chunk = max(MEMMAP_CHUNK_PFNS, pgmap_vmemmap_nr(range->pgmap));
-	u64 best[MEMMAP_NR_METHODS];
-	unsigned int round;
+	u64 best[MEMMAP_NR_METHODS] = {};
 
 	if (method != MEMMAP_FIELDS ||
 	    (range->end_pfn - *pfn) / chunk < turns * MEMMAP_CONTEST_SHARE)
 		return method;
 
-	memset(best, 0xff, sizeof(best));
-	for (round = 0; round < MEMMAP_CONTEST_ROUNDS; round++) {
-		for (method = 0; method < MEMMAP_NR_METHODS; method++) {
-			u64 ns;
-
-			if (!memmap_may_enter(range, method))
-				continue;
-			ns = memmap_turn(job, method, pfn);
-			if (round)
-				best[method] = min(best[method], ns);
-		}
-	}
+	/* The first chunk may be a part of one, and the turns are compared with each other. */
+	memmap_turn(job, MEMMAP_FIELDS, pfn);
+	memmap_rounds(job, pfn, best);
 	method = memmap_judge(best);
-	if (best[method] < best[MEMMAP_FIELDS] / 100 * MEMMAP_SETTLES_PCT)
+	if (best[method] * 100 < best[MEMMAP_FIELDS] * MEMMAP_SETTLES_PCT)
 		WRITE_ONCE(*verdict, method);
 	return method;
 }

@@ -12,9 +12,11 @@
  *
  * Life cycle: a crew lives on the caller's stack; no work runs after memmap_crew_init().
  *
- * Lock order: memmap_crew.lock is a leaf.
+ * Lock order: cpus_read_lock() while works are sent, as mem_hotplug_begin() before; then
+ * memmap_crew.lock, a leaf.
  */
 
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -68,8 +70,8 @@ static void memmap_send(struct memmap_crew *crew, struct memmap_helper *helper, 
 
 /*
  * One work for each of @nr CPUs, those of the node first. An unbound work that is left to
- * choose stays near the CPU that queues it, and may wait for the caller there. CPUs may come
- * and go meanwhile: which one a work is sent to is a preference.
+ * choose stays near the CPU that queues it, and may wait for the caller there. The CPU is a
+ * preference: it may go before the work runs.
  *
  * Returns how many were sent.
  */
@@ -78,9 +80,10 @@ static unsigned int memmap_hire(struct memmap_crew *crew, struct memmap_helper *
 {
 	unsigned int self = raw_smp_processor_id(), hired = 0, i, cpu;
 
+	guard(cpus_read_lock)();
 	for (i = 0; i < num_online_cpus() && hired < nr; i++) {
 		cpu = cpumask_local_spread(i, crew->job->range->nid);
-		if (cpu != self)
+		if (cpu != self && cpu < nr_cpu_ids)
 			memmap_send(crew, &helpers[hired++], cpu);
 	}
 	return hired;

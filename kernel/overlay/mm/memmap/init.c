@@ -3,10 +3,10 @@
  * DOC: Initialising the struct pages of a device
  *
  * memremap_pages() calls memmap_init_zone_device() for each range, outside of the hotplug
- * lock and before anybody else can find the pages; that calls this. A range is cut into
- * chunks. Its first two pages or compounds yield the template (template.c), the next chunks
- * are a contest between the ways to write it (contest.c), and the rest is shared by the CPUs
- * of the node (crew.c) and written in the way that won (fill.c).
+ * lock and before the driver uses the pages; that calls this. A range is cut into
+ * chunks. Its first pages or compounds yield the template (template.c), the first chunks are a
+ * contest between the ways to write it (contest.c), and the rest is shared by the CPUs of the
+ * node (crew.c) and written in the way that won (fill.c).
  *
  * Life cycle: a job lives on the caller's stack for one range. All stores are visible to
  * whoever the caller tells of the range afterwards: helpers drain their own, and have
@@ -21,8 +21,8 @@
 
 #include "internal.h"
 
-/* Less work than this, some 1.5 ms of it, is not worth a helper's wake-up. */
-#define MEMMAP_CHUNKS_PER_THREAD	16
+/* Less work than this, close to a ms of it, is not worth a helper's wake-up. */
+#define MEMMAP_CHUNKS_PER_THREAD	8
 
 /**
  * memmap_init_chunk() - initialise a part of a range
@@ -45,9 +45,19 @@ void __ref memmap_init_chunk(const struct memmap_job *job, enum memmap_method me
 		memmap_template_apply(range, pfn, end_pfn, nr, &job->template, method);
 }
 
-static unsigned int memmap_threads(const struct memmap_range *range, unsigned long pfn)
+/**
+ * memmap_threads() - how many CPUs may share a range
+ * @range:	the range
+ * @pfn:	where what is left of it begins
+ *
+ * Return: that many, or 0 and 1 alike if it is too small to be shared.
+ */
+unsigned int __ref memmap_threads(const struct memmap_range *range, unsigned long pfn)
 {
-	unsigned long chunks = (range->end_pfn - pfn) / MEMMAP_CHUNK_PFNS;
+	/* Struct pages are what takes time, and compounds may have few. */
+	unsigned long pages = (range->end_pfn - pfn) / pgmap_vmemmap_nr(range->pgmap) *
+			      memmap_compound_nr(pfn, range->altmap, range->pgmap);
+	unsigned long chunks = pages / MEMMAP_CHUNK_PFNS;
 	unsigned int threads = READ_ONCE(memmap_knobs.threads);
 
 	if (threads == MEMMAP_THREADS_AUTO)
@@ -58,15 +68,21 @@ static unsigned int memmap_threads(const struct memmap_range *range, unsigned lo
 	return min3(threads, chunks / MEMMAP_CHUNKS_PER_THREAD, MEMMAP_THREADS_MAX);
 }
 
-/* The way to write what follows @pfn, which moves on by what was written to find out. */
-static enum memmap_method memmap_choose(struct memmap_job *job, unsigned long *pfn)
+/**
+ * memmap_choose() - how to write a range
+ * @job:	the range; receives the template
+ * @pfn:	where it begins; moves on by what was written to find out
+ *
+ * Return: the way to write what follows @pfn.
+ */
+enum memmap_method __ref memmap_choose(struct memmap_job *job, unsigned long *pfn)
 {
 	const struct memmap_range *range = job->range;
 	unsigned int method = READ_ONCE(memmap_knobs.method);
 
 	if (method == MEMMAP_FIELDS || !memmap_template_possible(range))
 		return MEMMAP_FIELDS;
-	if (!memmap_template_make(range, *pfn, memmap_chunk_end(range, *pfn), &job->template))
+	if (!memmap_template_make(range, &job->template))
 		return MEMMAP_FIELDS;
 	return method == MEMMAP_METHOD_AUTO ? memmap_contest(job, pfn) : method;
 }

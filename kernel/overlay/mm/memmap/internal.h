@@ -2,6 +2,7 @@
 #ifndef _MM_MEMMAP_INTERNAL_H
 #define _MM_MEMMAP_INTERNAL_H
 
+#include <linux/build_bug.h>
 #include <linux/mm_types.h>
 
 #include "memmap.h"
@@ -25,6 +26,9 @@ extern const char * const memmap_method_names[MEMMAP_NR_METHODS];
 
 /* prep_compound_head() writes to as many struct pages as a struct folio spans. */
 #define MEMMAP_FOLIO_PAGES	(sizeof(struct folio) / sizeof(struct page))
+/* So the last of the seeds is a tail like all that follow. */
+static_assert(sizeof(struct folio) % sizeof(struct page) == 0);
+static_assert(MEMMAP_FOLIO_PAGES < MEMMAP_SEED_PAGES);
 
 /**
  * struct memmap_template - what the pages of a range have in common
@@ -39,8 +43,7 @@ struct memmap_template {
 
 /* template.c */
 bool memmap_template_possible(const struct memmap_range *range);
-bool memmap_template_make(const struct memmap_range *range, unsigned long pfn,
-			  unsigned long end_pfn, struct memmap_template *template);
+bool memmap_template_make(const struct memmap_range *range, struct memmap_template *template);
 bool memmap_template_right(const struct memmap_range *range, unsigned long pfn,
 			   const struct memmap_template *template);
 void memmap_template_apply(const struct memmap_range *range, unsigned long pfn,
@@ -65,11 +68,15 @@ struct memmap_job {
 };
 
 /* init.c */
+unsigned int memmap_threads(const struct memmap_range *range, unsigned long pfn);
+enum memmap_method memmap_choose(struct memmap_job *job, unsigned long *pfn);
 void memmap_init_chunk(const struct memmap_job *job, enum memmap_method method,
 		       unsigned long pfn, unsigned long end_pfn);
 
 /* contest.c */
 enum memmap_method memmap_contest(const struct memmap_job *job, unsigned long *pfn);
+enum memmap_method memmap_judge(const u64 *best);
+void memmap_contest_forget(void);
 
 /* crew.c */
 void memmap_crew_init(const struct memmap_job *job, unsigned long pfn, unsigned int threads);

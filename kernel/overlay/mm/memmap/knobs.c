@@ -35,6 +35,7 @@ static int memmap_method_set(const char *value, const struct kernel_param *param
 	int method;
 
 	if (sysfs_streq(value, "auto")) {
+		memmap_contest_forget();
 		WRITE_ONCE(memmap_knobs.method, MEMMAP_METHOD_AUTO);
 		return 0;
 	}

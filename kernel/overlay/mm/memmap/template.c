@@ -3,13 +3,15 @@
  * DOC: The template of a range
  *
  * memmap_init_fields() says what a struct page of a device is. Nearly all pages of a range
- * are the same to the last bit, so two are made by it and the rest are copies.
+ * are the same to the last bit, so a few are made by it and the rest are copies.
  *
- * The template is taken from the first page, or from a head and a tail of the first compound,
- * whose other pages are left out. Then the second page or compound is made twice, by the slow
- * path and from the template, in place: if one byte differs there is a field that depends on
- * the PFN or on the address and that this file does not know of, and there is no template.
- * So a field added to struct page costs the speed, never the truth.
+ * The template is taken from the first page, or from a head and a tail of the first compound.
+ * Then its neighbour, and the last page or compound of the range, are made by the slow path
+ * and compared with it, byte by byte, and what refreshing yields with what the slow path does.
+ * A difference means a field that this file does not know of, and there is no template: a field
+ * that differs between neighbours, between the ends of a range or between the tails of a
+ * compound costs the speed, not the truth. One that changes in between and back again would go
+ * unnoticed; the one that ever changed with blocks of PFNs, the section, is excluded by name.
  *
  * Known, and refreshed per compound: the tails' pointer to their head (a mask, with HugeTLB
  * vmemmap optimisation), and what prep_compound_head() writes to the first pages, a list head
@@ -17,7 +19,7 @@
  *
  * Life cycle: possible, make, apply to any chunk on any CPU; it lives on the caller's stack.
  *
- * Lock order: none is taken; the caller alone knows of the range. May sleep if the slow path does.
+ * Lock order: none is taken; nobody but the caller uses the pages.
  */
 
 #include <linux/memcpy_streaming.h>
@@ -43,6 +45,9 @@ bool memmap_template_possible(const struct memmap_range *range)
 
 	if (IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_KCSAN))
 		return false;
+#ifdef SECTION_IN_PAGE_FLAGS
+	return false;
+#endif
 	if (page_ref_tracepoint_active(page_ref_set))
 		return false;
 	return span == 1 || span > MEMMAP_SEED_PAGES;
@@ -50,13 +55,30 @@ bool memmap_template_possible(const struct memmap_range *range)
 
 static void memmap_refresh_tail(struct page *tail, struct page *head, unsigned int order)
 {
-	set_compound_head(tail, head, order);
+	if (order)
+		set_compound_head(tail, head, order);
+}
+
+/* Enough of a compound to see that its tails are alike. */
+#define MEMMAP_CHECKED_PAGES	512
+
+/* No field has it, and it does not look like a tail to whoever peeks. */
+#define MEMMAP_UNSET		0xaa
+
+static bool memmap_tails_right(const struct page *head, unsigned long nr, const struct page *tail)
+{
+	unsigned long i;
+
+	for (i = MEMMAP_FOLIO_PAGES; i < nr; i++)
+		if (memcmp(&head[i], tail, sizeof(*tail)))
+			return false;
+	return true;
 }
 
 /**
  * memmap_template_right() - does a template yield what the slow path does?
  * @range:	a range
- * @pfn:	a PFN of it that begins a page or compound; not yet initialised
+ * @pfn:	a PFN of it that begins a page or compound
  * @template:	the template
  *
  * The page or compound at @pfn has to be initialised again.
@@ -66,43 +88,48 @@ static void memmap_refresh_tail(struct page *tail, struct page *head, unsigned i
 bool __ref memmap_template_right(const struct memmap_range *range, unsigned long pfn,
 				 const struct memmap_template *template)
 {
-	unsigned long span = pgmap_vmemmap_nr(range->pgmap);
-	unsigned long nr = min(span, MEMMAP_SEED_PAGES);
-	struct page *page = memmap_range_page(range, pfn);
-	struct page want[MEMMAP_SEED_PAGES];
+	unsigned long nr = memmap_compound_nr(pfn, range->altmap, range->pgmap);
+	struct page *page = memmap_range_page(range, pfn), tail = template->tail;
+	struct page want[MEMMAP_FOLIO_PAGES];
+	size_t size;
 
+	nr = min(nr, MEMMAP_CHECKED_PAGES);
+	size = min(nr, MEMMAP_FOLIO_PAGES) * sizeof(*page);
 	memmap_init_fields(range, pfn, pfn + 1, nr);
-	memcpy(want, page, nr * sizeof(*page));
-	memset(page, 0xff, nr * sizeof(*page));
+	memmap_refresh_tail(&tail, page, range->pgmap->vmemmap_shift);
+	if (nr > 1 && !memmap_tails_right(page, nr, &tail))
+		return false;
+	/* The pages that a folio spans are made by more than copying. */
+	memcpy(want, page, size);
+	memset(page, MEMMAP_UNSET, size);
 	memmap_template_apply(range, pfn, pfn + 1, nr, template, MEMMAP_CACHED);
-	return !memcmp(want, page, nr * sizeof(*page));
+	return !memcmp(want, page, size);
 }
 
 /**
  * memmap_template_make() - make the template of a range
  * @range:	the range, for which memmap_template_possible()
- * @pfn:	a PFN of it that begins a page or compound; not yet initialised
- * @end_pfn:	end of what may be written
  * @template:	receives the template
  *
  * The pages used for it have to be initialised again.
  *
- * Return: true if @template can be applied to all of the range.
+ * Return: true if @template can be applied to the range.
  */
-bool __ref memmap_template_make(const struct memmap_range *range, unsigned long pfn,
-				unsigned long end_pfn, struct memmap_template *template)
+bool __ref memmap_template_make(const struct memmap_range *range,
+				struct memmap_template *template)
 {
-	unsigned long span = pgmap_vmemmap_nr(range->pgmap);
-	struct page *page = memmap_range_page(range, pfn);
+	unsigned long span = pgmap_vmemmap_nr(range->pgmap), pfn = range->start_pfn;
+	unsigned long compounds = (range->end_pfn - pfn) / span;
+	struct page *page = range->pages;
 
-	if (end_pfn - pfn < 2 * span)
+	if (compounds < 2)
 		return false;
 
 	memmap_init_fields(range, pfn, pfn + 1, min(span, MEMMAP_SEED_PAGES));
 	template->head = page[0];
-	if (span > 1)
-		template->tail = page[MEMMAP_SEED_PAGES - 1];
-	return memmap_template_right(range, pfn + span, template);
+	template->tail = page[span > 1 ? MEMMAP_SEED_PAGES - 1 : 0];
+	return memmap_template_right(range, pfn + span, template) &&
+	       memmap_template_right(range, pfn + (compounds - 1) * span, template);
 }
 
 /*

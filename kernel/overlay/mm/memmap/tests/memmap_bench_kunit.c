@@ -140,8 +140,7 @@ static void __ref bench_layout(struct kunit *test, unsigned int order)
 	KUNIT_ASSERT_NOT_NULL(test, bench);
 	bench_range_init(bench, bench_blocks[0], order);
 	KUNIT_ASSERT_TRUE(test, memmap_template_possible(&bench->range));
-	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, bench->range.start_pfn,
-						     bench->range.end_pfn, &bench->job.template));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, &bench->job.template));
 	for (round = -1; round < BENCH_ROUNDS - 1; round++) {
 		for (i = 0; i < ARRAY_SIZE(bench_paths); i++) {
 			u64 ns = bench_sample(bench, &bench_paths[i]);
@@ -172,8 +171,7 @@ static void __ref memmap_bench_first(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, bench);
 	bench_range_init(bench, bench_blocks[0], 0);
-	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, bench->range.start_pfn,
-						     bench->range.end_pfn, &bench->job.template));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&bench->range, &bench->job.template));
 	for (i = 0; i < 2 * BENCH_COLD_BLOCKS; i++) {
 		unsigned int threads = 1 + i % 2;
 		u64 ns;
@@ -224,7 +222,8 @@ static struct kunit_suite memmap_bench_suite = {
 	.test_cases = memmap_bench_cases,
 };
 
-kunit_test_suite(memmap_bench_suite);
+/* At boot only: without memory hotplug, what it times is gone afterwards. */
+kunit_test_init_section_suites(&memmap_bench_suite);
 
 MODULE_DESCRIPTION("Times the initialisation of device memory maps");
 MODULE_LICENSE("GPL");

@@ -4,7 +4,9 @@
  * every type, order, way to write and edge. The comparison itself is tested too: it must see
  * a change in any word of a template.
  *
- * The struct pages lie in an array of the test's own, and stand for PFNs that nobody has.
+ * The struct pages lie in an array of the test's own, and stand for PFNs that nobody has. So
+ * no device is needed, and User-Mode Linux, which has none, tests what x86 does not: tails that
+ * point to their head, and KASAN.
  */
 
 #include <kunit/test.h>
@@ -28,8 +30,7 @@ struct memmap_case {
 	unsigned long compound_nr;	/* struct pages of each compound; 0: all */
 };
 
-#define BLOCK	pageblock_nr_pages
-#define SECTION	PAGES_PER_SECTION
+#define SECTION	MEMMAP_CHUNK_PFNS
 
 static const struct memmap_case memmap_cases[] = {
 	{ "private", MEMORY_DEVICE_PRIVATE, 0, 0, 3 * 512 },
@@ -49,6 +50,9 @@ static const struct memmap_case memmap_cases[] = {
 	{ "compounds without most tails", MEMORY_DEVICE_GENERIC, 9, 0, 4 * 512, 128 },
 	{ "compounds across a section", MEMORY_DEVICE_GENERIC, 9, SECTION - 1024, 2048 },
 	{ "smallest compounds", MEMORY_DEVICE_GENERIC, 4, 0, 256 },
+	{ "compounds that begin anywhere", MEMORY_DEVICE_GENERIC, 9, 77, 4 * 512 },
+	{ "an incomplete last compound", MEMORY_DEVICE_GENERIC, 9, 0, 3 * 512 + 100 },
+	{ "compounds at the end of a section", MEMORY_DEVICE_GENERIC, 9, SECTION - 512, 1024 },
 	{ "1 GiB compounds", MEMORY_DEVICE_GENERIC, 18, 0, 2UL << 18 },
 	{ "1 GiB compounds without most tails", MEMORY_DEVICE_GENERIC, 18, 0, 2UL << 18, 128 },
 };
@@ -81,7 +85,30 @@ static void memmap_test_exit(struct kunit *test)
 	memmap_knobs = ctx->knobs;
 	vfree(ctx->range.pages);
 	vfree(ctx->want);
+	memmap_contest_forget();
 }
+
+static size_t memmap_bytes(struct memmap_ctx *ctx)
+{
+	unsigned long span = 1UL << ctx->pgmap.vmemmap_shift;
+
+	/* The last compound is completed. One more than that: nobody may write to it. */
+	return (round_up(ctx->nr, span) + 1) * sizeof(struct page);
+}
+
+static const struct memmap_case *memmap_case(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(memmap_cases); i++)
+		if (!strcmp(memmap_cases[i].name, name))
+			return &memmap_cases[i];
+	return NULL;
+}
+
+/* By design; what is left can be tested there all the same, and its accesses are checked. */
+static const bool sanitized = IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) ||
+			      IS_ENABLED(CONFIG_KCSAN);
 
 static void memmap_setup(struct kunit *test, const struct memmap_case *c)
 {
@@ -92,23 +119,17 @@ static void memmap_setup(struct kunit *test, const struct memmap_case *c)
 	ctx->pgmap.type = c->type;
 	ctx->pgmap.vmemmap_shift = c->order;
 	ctx->range = (struct memmap_range) {
-		.pages = vmalloc_array(c->nr + 1, sizeof(struct page)),
+		.pages = vmalloc(memmap_bytes(ctx)),
 		.start_pfn = TEST_PFN + c->start,
 		.end_pfn = TEST_PFN + c->start + c->nr,
-		.zone_idx = ZONE_DEVICE,
+		.zone_idx = MAX_NR_ZONES - 1,
 		.nid = num_possible_nodes() > 1 ? 1 : 0,
 		.pgmap = &ctx->pgmap,
 	};
 	KUNIT_ASSERT_NOT_NULL(test, ctx->range.pages);
 }
 
-static size_t memmap_bytes(struct memmap_ctx *ctx)
-{
-	/* One more than the range: nobody may write to it. */
-	return (ctx->nr + 1) * sizeof(struct page);
-}
-
-static void memmap_want(struct kunit *test)
+static void __ref memmap_want(struct kunit *test)
 {
 	struct memmap_ctx *ctx = test->priv;
 
@@ -133,7 +154,7 @@ static void memmap_apply(struct memmap_ctx *ctx, const struct memmap_template *t
 			      ctx->compound_nr, template, method);
 }
 
-static void memmap_test_same(struct kunit *test)
+static void __ref memmap_test_same(struct kunit *test)
 {
 	const struct memmap_case *c = test->param_value;
 	struct memmap_ctx *ctx = test->priv;
@@ -141,11 +162,9 @@ static void memmap_test_same(struct kunit *test)
 	enum memmap_method method;
 
 	memmap_setup(test, c);
-	if (!memmap_template_possible(&ctx->range))
-		kunit_skip(test, "no template in this kernel");
+	KUNIT_ASSERT_EQ(test, memmap_template_possible(&ctx->range), !sanitized);
 	memmap_want(test);
-	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, ctx->range.start_pfn,
-						     ctx->range.end_pfn, &template));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, &template));
 	for (method = MEMMAP_CACHED; method < MEMMAP_NR_METHODS; method++) {
 		memmap_apply(ctx, &template, method);
 		KUNIT_EXPECT_TRUE_MSG(test, memmap_same(ctx), "%s, %s", c->name,
@@ -154,19 +173,17 @@ static void memmap_test_same(struct kunit *test)
 }
 
 /* A word of the template that was not right must show: no word is left uncompared. */
-static void memmap_test_mutation(struct kunit *test)
+static void __ref memmap_test_mutation(struct kunit *test)
 {
 	struct memmap_ctx *ctx = test->priv;
 	struct memmap_template good, bad;
 	unsigned long *words = (unsigned long *)&bad;
 	unsigned int i, tail_info;
 
-	memmap_setup(test, &memmap_cases[11]);
-	if (!memmap_template_possible(&ctx->range))
-		kunit_skip(test, "no template in this kernel");
+	memmap_setup(test, memmap_case("devdax compounds"));
+	KUNIT_ASSERT_EQ(test, memmap_template_possible(&ctx->range), !sanitized);
 	memmap_want(test);
-	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, ctx->range.start_pfn,
-						     ctx->range.end_pfn, &good));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, &good));
 	tail_info = (offsetof(struct memmap_template, tail) +
 		     offsetof(struct page, compound_info)) / sizeof(long);
 	for (i = 0; i < sizeof(bad) / sizeof(long); i++) {
@@ -182,16 +199,13 @@ static void memmap_test_mutation(struct kunit *test)
 }
 
 /* Of another type's pages, a template is wrong, and that is found out. */
-static void memmap_test_refused(struct kunit *test)
+static void __ref memmap_test_refused(struct kunit *test)
 {
 	struct memmap_ctx *ctx = test->priv;
 	struct memmap_template template;
 
-	memmap_setup(test, &memmap_cases[0]);
-	if (!memmap_template_possible(&ctx->range))
-		kunit_skip(test, "no template in this kernel");
-	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, ctx->range.start_pfn,
-						     ctx->range.end_pfn, &template));
+	memmap_setup(test, memmap_case("private"));
+	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, &template));
 	KUNIT_EXPECT_TRUE(test, memmap_template_right(&ctx->range, ctx->range.start_pfn,
 						      &template));
 	ctx->pgmap.type = MEMORY_DEVICE_GENERIC;
@@ -202,8 +216,92 @@ static void memmap_test_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, num_possible_nodes() == 1,
 			memmap_template_right(&ctx->range, ctx->range.start_pfn, &template));
 	/* One page has no second to be compared with. */
-	KUNIT_EXPECT_FALSE(test, memmap_template_make(&ctx->range, ctx->range.start_pfn,
-						      ctx->range.start_pfn + 1, &template));
+	ctx->range.end_pfn = ctx->range.start_pfn + 1;
+	KUNIT_EXPECT_FALSE(test, memmap_template_make(&ctx->range, &template));
+}
+
+/* Compounds all of whose pages are folio fields have no tail to copy. */
+static void memmap_test_possible(struct kunit *test)
+{
+	struct memmap_ctx *ctx = test->priv;
+	unsigned int order;
+
+	memmap_setup(test, memmap_case("devdax compounds"));
+	for (order = 0; order <= 18; order++) {
+		ctx->pgmap.vmemmap_shift = order;
+		KUNIT_EXPECT_EQ_MSG(test, memmap_template_possible(&ctx->range),
+				    !sanitized && (order == 0 || order > 3), "order %u", order);
+	}
+}
+
+/* A set method is what is used, wherever the range lies and however large its compounds are. */
+static void __ref memmap_test_chosen(struct kunit *test)
+{
+	static const char * const names[] = {
+		"private", "across a section", "devdax compounds", "compounds at the end of a section",
+		"1 GiB compounds", "compounds that begin anywhere",
+	};
+	struct memmap_ctx *ctx = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct memmap_job job = { .range = &ctx->range };
+		unsigned long pfn;
+
+		memmap_setup(test, memmap_case(names[i]));
+		pfn = ctx->range.start_pfn;
+		memmap_knobs.method = MEMMAP_STREAMING;
+		KUNIT_EXPECT_EQ_MSG(test, memmap_choose(&job, &pfn),
+				    sanitized ? MEMMAP_FIELDS : MEMMAP_STREAMING, "%s", names[i]);
+		KUNIT_EXPECT_EQ(test, pfn, ctx->range.start_pfn);
+		memmap_knobs.method = MEMMAP_FIELDS;
+		KUNIT_EXPECT_EQ(test, memmap_choose(&job, &pfn), MEMMAP_FIELDS);
+		vfree(ctx->range.pages);
+		ctx->range.pages = NULL;
+	}
+}
+
+static void memmap_test_judge(struct kunit *test)
+{
+	static const struct {
+		u64 best[MEMMAP_NR_METHODS];
+		enum memmap_method winner;
+	} cases[] = {
+		{ { 1000, 900, 800, 300 }, MEMMAP_STREAMING },
+		{ { 1000, 900, 500, 600 }, MEMMAP_BLOCK },
+		{ { 1000, 1100, 1200, 5000 }, MEMMAP_FIELDS },
+		{ { 1000, 990, 980, 975 }, MEMMAP_FIELDS },	/* none is clearly faster */
+		{ { 1000, 900, 950, 0 }, MEMMAP_CACHED },	/* one did not take part */
+		{ { 40, 39, 30, 20 }, MEMMAP_STREAMING },	/* few pages, little time */
+		{ { 40, 30, 0, 0 }, MEMMAP_CACHED },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		KUNIT_EXPECT_EQ_MSG(test, memmap_judge(cases[i].best), cases[i].winner, "case %u", i);
+}
+
+static void memmap_test_threads(struct kunit *test)
+{
+	struct memmap_ctx *ctx = test->priv;
+	struct memmap_range *range = &ctx->range;
+
+	range->pgmap = &ctx->pgmap;
+	range->start_pfn = TEST_PFN;
+	range->end_pfn = TEST_PFN + 1000 * SECTION;
+	memmap_knobs.threads = 5;
+	KUNIT_EXPECT_EQ(test, memmap_threads(range, TEST_PFN), 5);
+	memmap_knobs.threads = 0;
+	KUNIT_EXPECT_GE(test, memmap_threads(range, TEST_PFN), 1);
+	KUNIT_EXPECT_LE(test, memmap_threads(range, TEST_PFN), num_online_cpus());
+	memmap_knobs.threads = MEMMAP_THREADS_MAX;
+	KUNIT_EXPECT_EQ(test, memmap_threads(range, TEST_PFN), MEMMAP_THREADS_MAX);
+	/* Small ranges, small rests and compounds with few struct pages are not worth a thread. */
+	KUNIT_EXPECT_EQ(test, memmap_threads(range, range->end_pfn - 16 * SECTION), 2);
+	KUNIT_EXPECT_EQ(test, memmap_threads(range, range->end_pfn - SECTION), 0);
+	ctx->pgmap.vmemmap_shift = 18;
+	range->end_pfn = TEST_PFN + 64 * SECTION;
+	KUNIT_EXPECT_LE(test, memmap_threads(range, TEST_PFN), 8);
 }
 
 static void memmap_test_chunks(struct kunit *test)
@@ -227,35 +325,68 @@ static void memmap_test_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memmap_chunk_end(range, TEST_PFN), TEST_PFN + (1UL << 18));
 }
 
-/* Enough chunks for a contest and for helpers; checked page by page, as two arrays are large. */
-static void memmap_test_whole(struct kunit *test)
+/* A page of the range as the slow path would make it now; @scratch is one compound. */
+static bool __ref memmap_page_right(struct memmap_ctx *ctx, unsigned long i, struct page *scratch)
 {
-	static const struct memmap_case c = {
-		"whole", MEMORY_DEVICE_PRIVATE, 0, 100, 84 * SECTION,
-	};
+	unsigned long span = 1UL << ctx->pgmap.vmemmap_shift;
+	struct page *head = &ctx->range.pages[round_down(i, span)];
+	struct memmap_range one = ctx->range;
+
+	if (i % span)
+		return true;
+	memcpy(scratch, head, span * sizeof(*scratch));
+	one.pages = head;
+	memmap_init_fields(&one, one.start_pfn, one.start_pfn + 1,
+			   memmap_compound_nr(one.start_pfn, NULL, &ctx->pgmap));
+	return !memcmp(scratch, head, span * sizeof(*scratch));
+}
+
+/* Enough chunks for a contest and for helpers; made anew page by page, as two arrays are large. */
+static void __ref memmap_whole(struct kunit *test, const struct memmap_case *c)
+{
 	static const unsigned int methods[] = {
 		MEMMAP_FIELDS, MEMMAP_STREAMING, MEMMAP_METHOD_AUTO,
 	};
 	struct memmap_ctx *ctx = test->priv;
-	unsigned long i, wrong = 0;
+	struct page *guard, *scratch;
 	unsigned int m;
-	struct page want;
 
-	memmap_setup(test, &c);
-	memmap_init_fields(&ctx->range, ctx->range.start_pfn, ctx->range.start_pfn + 1, 1);
-	want = ctx->range.pages[0];
+	memmap_setup(test, c);
+	scratch = kunit_kmalloc_array(test, 1 << c->order, sizeof(*scratch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, scratch);
+	guard = ctx->range.pages + memmap_bytes(ctx) / sizeof(*guard) - 1;
 	memmap_knobs.threads = 4;
 	for (m = 0; m < ARRAY_SIZE(methods); m++) {
+		unsigned long i, wrong = 0;
+
 		memmap_knobs.method = methods[m];
+		memmap_contest_forget();
 		memset(ctx->range.pages, UNTOUCHED, memmap_bytes(ctx));
 		memmap_init_device_range(&ctx->range);
 		for (i = 0; i < ctx->nr; i++)
-			wrong += !!memcmp(&want, &ctx->range.pages[i], sizeof(want));
+			wrong += !memmap_page_right(ctx, i, scratch);
 		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "method %u", methods[m]);
-		KUNIT_EXPECT_NULL(test, memchr_inv(&ctx->range.pages[ctx->nr], UNTOUCHED,
-						   sizeof(want)));
+		KUNIT_EXPECT_NULL(test, memchr_inv(guard, UNTOUCHED, sizeof(*guard)));
 		cond_resched();
 	}
+}
+
+static void memmap_test_whole_pages(struct kunit *test)
+{
+	static const struct memmap_case c = {
+		"pages", MEMORY_DEVICE_PRIVATE, 0, 100, 84 * SECTION,
+	};
+
+	memmap_whole(test, &c);
+}
+
+static void memmap_test_whole_compounds(struct kunit *test)
+{
+	static const struct memmap_case c = {
+		"compounds", MEMORY_DEVICE_GENERIC, 9, 300, 84 * SECTION + 100,
+	};
+
+	memmap_whole(test, &c);
 }
 
 KUNIT_ARRAY_PARAM_DESC(memmap_case, memmap_cases, name);
@@ -264,8 +395,13 @@ static struct kunit_case memmap_test_cases[] = {
 	KUNIT_CASE_PARAM(memmap_test_same, memmap_case_gen_params),
 	KUNIT_CASE(memmap_test_mutation),
 	KUNIT_CASE(memmap_test_refused),
+	KUNIT_CASE(memmap_test_possible),
+	KUNIT_CASE(memmap_test_chosen),
+	KUNIT_CASE(memmap_test_judge),
+	KUNIT_CASE(memmap_test_threads),
 	KUNIT_CASE(memmap_test_chunks),
-	KUNIT_CASE(memmap_test_whole),
+	KUNIT_CASE(memmap_test_whole_pages),
+	KUNIT_CASE(memmap_test_whole_compounds),
 	{}
 };
 
@@ -276,7 +412,8 @@ static struct kunit_suite memmap_suite = {
 	.test_cases = memmap_test_cases,
 };
 
-kunit_test_suite(memmap_suite);
+/* At boot only: without memory hotplug, the slow path is gone afterwards. */
+kunit_test_init_section_suites(&memmap_suite);
 
 MODULE_DESCRIPTION("KUnit tests for device memory maps");
 MODULE_LICENSE("GPL");
