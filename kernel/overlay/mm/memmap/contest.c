@@ -29,7 +29,7 @@
 #define MEMMAP_LEADS_PCT	97
 #define MEMMAP_SETTLES_PCT	90
 
-/* By what is written: single pages or compounds, to memory or to the device. FIELDS: not settled. */
+/* By what is written: pages or compounds, to memory or to the device. FIELDS: not settled. */
 static enum memmap_method memmap_verdicts[2][2];
 
 static bool memmap_may_enter(const struct memmap_range *range, enum memmap_method method)
