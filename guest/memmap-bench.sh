@@ -6,7 +6,7 @@
 #
 # WATCH: memmap_watch.ko. LOG: receives marks and samples in the kernel log's order. GIB: of the devices without
 # memory. DEVICES: of fsdax, devdax (on the first NVDIMM), private, generic. CONFIGS: NAME=METHOD,THREADS of memmap's
-# parameters, or NAME= for a kernel that has none. Round 0 is each device's first binding.
+# parameters, or NAME= for a kernel that has none. Round 0 has each device's first binding, by the first of them.
 set -eu
 
 watch=$1 log=$2 rounds=$3 gib=$4 devices=$5 configs=$6

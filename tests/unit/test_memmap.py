@@ -92,9 +92,10 @@ def row_of(made: Document, path: str, device: str) -> Row:
 def test_guest_rows_beside_off() -> None:
     made = guest(vs_stock=False)
     auto = row_of(made, "auto", "private")
-    assert auto["median"] == 10 and len(auto["samples"]) == 20
+    assert auto["median"] == 10 and len(auto["samples"]) == 22
     assert auto["ratio_to_baseline"] and auto["ratio_to_baseline"]["median"] == 4
-    assert row_of(made, "auto", "private, first")["median"] == 30
+    assert row_of(made, "off", "private, first")["samples"] == [120, 120]
+    assert not [row for row in made["rows"] if row["path"] == "auto" and row["device"] == "private, first"]
     assert row_of(made, "auto", "private, whole call")["median"] == 10.5
     assert row_of(made, "off", "private")["ratio_to_baseline"] is None
 

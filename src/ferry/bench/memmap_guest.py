@@ -32,8 +32,6 @@ FOLIO_BYTES = {"fsdax": 4096, "devdax": 2 << 20, "private": 4096, "generic": 409
 CONFIGS = {"off": "fields,1", "auto": "auto,0"}
 STOCK = {"stock": ""}
 ROUNDS, QUICK_ROUNDS = 30, 10
-#: Each configuration's first turn at a device.
-FIRST = 0
 GIB, QUICK_GIB, MOST_GIB = 64, 16, 256
 #: A struct page takes 64 bytes of every 4096, and the private device's are in the guest's memory.
 GUEST_MIB = 1024
@@ -192,16 +190,27 @@ def fill(document: Document, sweep: Plan, found: Sequence[Binding]) -> None:
     """Add rows and ratios: the initialisation of each device, and the whole call where it was timed."""
     keys = dict.fromkeys((one.kernel, one.device, one.config) for one in found)
     counts = document["kind"] == "instructions"
+    firsts = first_bindings(found)
     for key in keys:
         mine = [one for one in found if (one.kernel, one.device, one.config) == key]
-        first = [one for one in mine if one.round == FIRST]
-        again = [one for one in mine if one.round != FIRST]
-        document["rows"] += [row(again, sweep, key, "", counts), row(first, sweep, key, ", first", counts)]
+        first = [one for one in mine if one in firsts]
+        again = [one for one in mine if one not in firsts]
+        document["rows"].append(row(again, sweep, key, "", counts))
+        if first:
+            document["rows"].append(row(first, sweep, key, ", first", counts))
         if any(one.call_ns for one in mine):
             whole = [dataclasses.replace(one, init_ns=one.call_ns or 0) for one in again]
             document["rows"].append(row(whole, sweep, key, ", whole call", counts))
     for one in document["rows"]:
         one["ratio_to_baseline"] = _ratio(document, one)
+
+
+def first_bindings(found: Sequence[Binding]) -> list[Binding]:
+    """What touched the struct pages of a device for the first time in a boot, whichever configuration it was."""
+    firsts: dict[tuple[int, str, str], Binding] = {}
+    for one in found:
+        firsts.setdefault((one.boot, one.kernel, one.device), one)
+    return list(firsts.values())
 
 
 def _ratio(document: Document, one: Row) -> Ratio | None:
