@@ -9,6 +9,7 @@
  * Lock order: the parameter lock, held by the caller; none is taken.
  */
 
+#include <linux/atomic.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -35,8 +36,9 @@ static int memmap_method_set(const char *value, const struct kernel_param *param
 	int method;
 
 	if (sysfs_streq(value, "auto")) {
-		memmap_contest_forget();
-		WRITE_ONCE(memmap_knobs.method, MEMMAP_METHOD_AUTO);
+		/* Written twice, it asks for another contest. */
+		if (xchg(&memmap_knobs.method, MEMMAP_METHOD_AUTO) == MEMMAP_METHOD_AUTO)
+			memmap_contest_forget();
 		return 0;
 	}
 	method = sysfs_match_string(memmap_method_names, value);
