@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the chosen suites, print what they found; the exit status is that of the worst result."""
     chosen = choose(args.suite, args.board, args.quick)
     logs = _log_directory()
-    context = Context(boards.load(DEFAULT_BOARD), logs, args.quick)
+    context = Context(boards.load(DEFAULT_BOARD), logs, args.quick, thorough=args.suite is not None)
     finished = run_suites(chosen, context)
     print(summary.render(finished, logs, args.format))
     return exit_status(summary.every(finished))
