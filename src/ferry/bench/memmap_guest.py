@@ -100,8 +100,9 @@ def equipped(board: Board, gib: int, run_dir: Path) -> Board:
     pages_mib = (gib << 10) // 64
     nodes = tuple(Node(GUEST_MIB + pages_mib, node.cpus) for node in board.nodes)
     memory = sum(node.memory_mib for node in nodes)
-    # Written to memory, not to the file: the guest's stores are private copies of its zeros.
-    backing = f"memory-backend-file,id=pmem,share=off,mem-path={run_dir / IMAGE},size={gib}G"
+    # Written to memory, not to the file: the guest's stores are private copies of its zeros. Few of its pages are ever
+    # written, so none are reserved: the host need not have that much memory.
+    backing = f"memory-backend-file,id=pmem,share=off,reserve=off,mem-path={run_dir / IMAGE},size={gib}G"
     options = ("-machine", "nvdimm=on", "-m", f"slots=1,maxmem={memory + ((gib + 1) << 10)}M",
                "-object", backing, "-device", "nvdimm,id=nvdimm,memdev=pmem")
     return dataclasses.replace(board, nodes=nodes, qemu_options=(*board.qemu_options, *options))
