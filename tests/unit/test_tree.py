@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_kernel import CORE, MIGRATE, PATCH, make_clone, make_source, make_tree, write
 
-from ferry import checks, gitrepo, patches, tree
+from ferry import checks, gitrepo, patches, progress, tree
 from ferry.errors import InfraError, UsageError
 from ferry.source import Source
 
@@ -166,6 +166,24 @@ def wrong(base: Source) -> list[str]:
 
 def test_checks_hold_on_a_good_series(clone: Path, base: Source) -> None:
     assert wrong(base) == []
+
+
+def test_a_step_is_compiled_once_and_again_when_it_changes(clone: Path, base: Source, tmp_path: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[int] = []
+
+    def compile_step(source: Source, series: list[patches.Patch], number: int, home: Path) -> None:
+        compiled.append(number)
+        home.mkdir(parents=True)
+
+    monkeypatch.setattr(checks, "_build_step", compile_step)
+    monkeypatch.setattr(checks.config, "fragments", lambda *args, **rest: [])
+    for _ in range(2):
+        assert [outcome.wrong for outcome in checks.builds(base, progress.Stage(""))] == [()]
+    assert compiled == [1]
+    write(clone / "kernel", {"overlay/mm/ferry/core.c": "int ferry_other(void)\n{\n\treturn 1;\n}\n"})
+    list(checks.builds(base, progress.Stage("")))
+    assert compiled == [1, 1]
 
 
 @pytest.mark.parametrize(("files", "complaint"), [

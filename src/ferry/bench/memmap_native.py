@@ -15,19 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import boards, boot, build, stats
-from ferry.bench import meta
-from ferry.bench.console import CONSOLE, booted, counting
+from ferry import boards, build, stats
+from ferry.bench import kunit_samples, meta
+from ferry.bench.console import counting
 from ferry.bench.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
 from ferry.boards import Board
 from ferry.build import Kernel
-from ferry.errors import InfraError, UsageError
+from ferry.errors import UsageError
 
 SUITE = "ferry_memmap_bench"
 BASELINE = "slow"
 LIMIT = "limit"
-#: Far more than the suite takes.
-SUITE_S = 240
 PAGE_BYTES = 4096
 FOLIO_BYTES = {"order0": PAGE_BYTES, "compound": 2 << 20}
 #: Memory that the host has never touched, as a device's struct pages are at its first binding.
@@ -67,22 +65,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
 
 def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
     """Boot the suite and sum up its samples; InfraError when it printed none."""
-    share = run_dir / "raw" / "0-ferry"
-    share.mkdir(parents=True)
-    lines: list[str] = []
-
-    def hear(line: str) -> None:
-        if SAMPLE.search(line):
-            lines.append(line)
-            advance()
-
-    booted(run_dir, share.name, lambda: boot.boot(
-        board, kernel, "true", timeout_s=board.boot_timeout_s + SUITE_S, share=share, on_line=hear,
-        append=("kunit.autorun=1", f"kunit.filter_glob={SUITE}")))
-    samples = parse(lines)
-    if not samples:
-        raise InfraError(f"the kernel printed no sample of {SUITE}", hint="ferry build --board uml",
-                         log=run_dir / CONSOLE)
+    samples = parse(kunit_samples.lines(board, kernel, SUITE, SAMPLE, run_dir, advance))
     sizes = sorted({sample.struct_page_bytes for sample in samples})
     captured = meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE, "struct_page_bytes": sizes})
     return document(board, captured, meta.warnings(captured), samples)

@@ -23,7 +23,6 @@ GIB = 3
 
 
 def run(context: Context) -> list[Result]:
-    share = context.logs / NAME
     equipped = memmap_guest.equipped(context.board, GIB, context.logs)
     (context.logs / memmap_guest.IMAGE).touch()
     context = dataclasses.replace(context, board=equipped)
@@ -32,6 +31,6 @@ def run(context: Context) -> list[Result]:
     command = shlex.join(["sh", str(script), str(kernel.modules["memmap_watch"]), str(ROUNDS)])
     job = Job(NAME, "rebind", command, 4 * ROUNDS * ROUND_S)
     try:
-        return guest_boot.run_jobs(context, kernel, [job], share.name)
+        return guest_boot.run_jobs(context, kernel, [job], NAME)
     finally:
         (context.logs / memmap_guest.IMAGE).unlink(missing_ok=True)
