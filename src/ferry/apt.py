@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,11 @@ def mirror(etc: Path | None = None) -> str:
     raise InfraError("apt's sources name no Debian mirror", hint="--source PATH, or add a mirror to /etc/apt")
 
 
-def _options(state: Path, address: str, suite: str) -> list[str]:
+def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
     """apt's options for a configuration of its own: lists, caches and sources under `state`."""
     listing = state / "sources.list"
     signed = f" [signed-by={_KEYRING}]" if _KEYRING.exists() else ""
-    listing.write_text(f"deb{signed} {address} {suite} main\n")
+    listing.write_text("".join(f"deb{signed} {address} {suite} main\n" for suite in suites))
     (state / "lists/partial").mkdir(parents=True, exist_ok=True)
     settings = {
         "Dir::Etc::sourcelist": listing,
@@ -92,7 +92,7 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
         raise InfraError("this machine has no apt to fetch Debian's kernel source with", hint=hint)
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
-    options = _options(state, mirror(), str(debian["suite"]))
+    options = _options(state, mirror(), [str(debian["suite"])])
     log = state / "apt.log"
     package = f"{debian['package']}={debian['version']}"
     with progress.stage(f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)") as stage:
@@ -106,6 +106,35 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
     if not found:
         raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
     return found[-1]
+
+
+def download_all(package: str, suites: Sequence[str], *, hint: str) -> list[Path]:
+    """Fetch a package from the last of `suites` with all that it depends on, verified by apt. Raises InfraError.
+
+    All of it, whatever is installed here: apt is shown a machine with nothing on it. Nothing is installed.
+    """
+    if not shutil.which("apt-get"):
+        raise InfraError(f"this machine has no apt to fetch Debian's {package} with", hint=hint)
+    state = paths.cache_dir() / f"apt-{package}"
+    (state / "archives/partial").mkdir(parents=True, exist_ok=True)
+    (state / "status").touch()
+    options = _options(state, mirror(), suites)
+    options += ["-o", f"Dir::State::status={state / 'status'}", "-o", f"Dir::Cache::archives={state / 'archives'}"]
+    # The lock would be that of the system's dpkg, which this leaves alone and which only root may take.
+    options += ["-o", "Debug::NoLocking=1"]
+    install = ["install", "-y", "--download-only", "--no-install-recommends", "-t", suites[-1], package]
+    log = state / "apt.log"
+    with progress.stage(f"fetching {package} and its libraries") as stage:
+        for verb in (["update"], install):
+            command = ["apt-get", "-q", *STRICT, *options, *verb]
+            done = proc.run(command, cwd=state, log=log, timeout=FETCH_TIMEOUT_S, append=verb is install,
+                            progress=lambda line: stage.update(0, None, line))
+            if done.status:
+                raise InfraError(_why(done.tail, package), hint=hint, log=log)
+    found = sorted((state / "archives").glob("*.deb"))
+    if not found:
+        raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
+    return found
 
 
 def _why(tail: tuple[str, ...], package: str) -> str:
