@@ -17,13 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boards, build, kvm, paths, proc, progress, splat
+from ferry import boards, build, kvm, paths, proc, progress, qemu, splat
 from ferry.boards import Board
 from ferry.build import Kernel
+from ferry.devices.attach import attached
 from ferry.errors import InfraError, Splat, TimedOut
 
-_QEMU = "qemu-system-x86_64"
-"""What virtme-ng runs; it says a good deal less clearly that it is missing."""
 _STATUS = ".ferry-status"
 _SCRIPT = ".ferry-command"
 
@@ -57,8 +56,9 @@ def boot(
 
     `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
     Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended
-    without the command's status.
+    without the command's status; AllSkipped where this machine cannot have the board.
     """
+    boards.require(board)
     share.mkdir(parents=True, exist_ok=True)
     share = share.resolve()
     _write_script(share, command)
@@ -96,11 +96,12 @@ def _boot_once(
     (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
     make_line = _uml_line if board.runner == "uml" else _qemu_line
-    line = make_line(board, kernel, share, append)
     started = time.monotonic()
     try:
         env = _environment()
-        proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
+        with attached(board, share) as equipped:
+            line = make_line(equipped, kernel, share, append)
+            proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
     except TimedOut as error:
         _raise_splat(console, allow_splat)
         cause = f"{board.name}: {error.cause}"
@@ -150,11 +151,14 @@ def _status(board: Board, share: Path, console: Path) -> int:
 
 
 def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str]) -> list[str | Path]:
-    if not shutil.which(_QEMU):
-        raise proc.missing_program(_QEMU)
+    newer = qemu.with_vfio_user() if board.devices else None
+    # virtme-ng says a good deal less clearly that it is missing.
+    if not newer and not shutil.which(qemu.PROGRAM):
+        raise proc.missing_program(qemu.PROGRAM)
     use_kvm = board.kvm and kvm.works(kernel.image)
     line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]
+    line += ["--qemu", newer] if newer else []
     # A socket for each node with CPUs: a last-level cache shared across nodes makes the kernel warn.
     sockets = sum(bool(node.cpus) for node in board.nodes)
     line += ["--run", kernel.image, "--cpus", f"{board.cpus},sockets={sockets}", "--memory", f"{board.memory_mib}M"]
@@ -199,6 +203,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(args: argparse.Namespace) -> int:
     board = boards.load(args.board)
+    boards.require(board)
     kernel = build.build(board, args.kernel, args.debug)
     scratch = paths.cache_dir() / "boots"
     scratch.mkdir(exist_ok=True)

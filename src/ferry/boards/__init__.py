@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ferry.errors import UsageError
+from ferry import qemu
+from ferry.errors import AllSkipped, InfraError, UsageError
 
 _HERE = Path(__file__).parent
 
@@ -58,6 +59,10 @@ class Board:
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False
     """May use KVM where it works."""
+    devices: tuple[str, ...] = ()
+    """Models of ours (ferry.devices) that QEMU attaches to."""
+    device_node: int = 0
+    """The memory node that they are near to."""
 
     @property
     def memory_mib(self) -> int:
@@ -80,3 +85,19 @@ def load(name: str) -> Board:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     values["nodes"] = tuple(Node(**node) for node in raw["nodes"])
     return Board(**values)
+
+
+def unavailable(board: Board) -> str | None:
+    """Why this machine cannot have the board, or None when it can. May fetch what the board needs."""
+    try:
+        if board.devices:
+            qemu.with_vfio_user()
+    except InfraError as error:
+        return str(error)
+    return None
+
+
+def require(board: Board) -> None:
+    """Raises AllSkipped where this machine cannot have the board: never a failure, never silent."""
+    if reason := unavailable(board):
+        raise AllSkipped(f"skipped: {board.name} cannot run here: {reason}", hint="./ferry doctor")

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The process that serves a boot's models: python -m ferry.devices --share DIR --sockets DIR NAME...
+
+It says "ready" on standard output once QEMU can connect, and ends when its standard input does: whatever becomes of the
+process that started it, it does not outlive that, nor do its sockets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ferry.devices import COUNTERS, FAULTS, REQUEST, ae4dma, counters, ptdma
+from ferry.devices.faults import Faults
+from ferry.devices.pci import Device
+from ferry.devices.server import Server, listen
+
+MODELS = {ptdma.NAME: ptdma.make, ae4dma.NAME: ae4dma.make}
+POLL_S = 0.05
+"""How soon a request for the counters is seen."""
+
+
+class Reporter:
+    """Writes the counters; the share's control file and requests are seen to here."""
+
+    def __init__(self, share: Path, faults: Faults, devices: Sequence[Device]) -> None:
+        self._share = share
+        self._faults = faults
+        self._devices = devices
+
+    def write(self, *, final: bool) -> None:
+        control = self._faults.current()
+        counters.write(self._share / COUNTERS, {
+            "final": final,
+            "control_error": control.error,
+            "devices": {device.name: device.report() for device in self._devices},
+        })
+
+    def answer_requests(self) -> None:
+        """For ever: a request that has gone was answered."""
+        request = self._share / REQUEST
+        while True:
+            if request.exists():
+                self.write(final=False)
+                request.unlink(missing_ok=True)
+            time.sleep(POLL_S)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until standard input ends."""
+    parser = argparse.ArgumentParser(prog="python -m ferry.devices")
+    parser.add_argument("--share", type=Path, required=True, help="where control file and counters are")
+    parser.add_argument("--sockets", type=Path, required=True, help="a directory of its own, removed at the end")
+    parser.add_argument("names", nargs="+", choices=sorted(MODELS))
+    args = parser.parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(relativeCreated)9.0f ms %(message)s")
+    try:
+        _serve(args.share, args.sockets, args.names)
+    finally:
+        shutil.rmtree(args.sockets, ignore_errors=True)
+    return 0
+
+
+def _serve(share: Path, sockets: Path, names: Sequence[str]) -> None:
+    faults = Faults(share / FAULTS, tuple(names))
+    devices = [MODELS[name](faults) for name in names]
+    reporter = Reporter(share, faults, devices)
+    for device in devices:
+        listening = listen(str(sockets / device.name))
+        threading.Thread(target=Server(device).serve_all, args=(listening,), daemon=True).start()
+    threading.Thread(target=reporter.answer_requests, daemon=True).start()
+    print("ready", flush=True)
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+    for device in devices:
+        device.reset()
+    reporter.write(final=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""AE4DMA (1022:149b) as drivers/dma/amd/ae4dma of Linux 7.3 expects it; not AMD's hardware.
+
+Up to 16 queues, as many as the driver's parameter max_hw_q says (1 by default), each a ring of 32-byte descriptors
+between a read and a write index, with an interrupt vector of its own. What became of a descriptor is written into it;
+after an error the queue goes on.
+
+When a client terminates a channel, the driver writes 0 to the queue's first register, PTDMA's control register, and
+nothing ever sets it again. The model keeps that value and goes on: one that stopped would be of no use after the first
+termination. So what was under way then still writes to memory, as it may in hardware.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ferry.devices.engine import Job, Queue, Surroundings
+from ferry.devices.faults import Faults
+from ferry.devices.pci import Device, Identity
+
+NAME = "ae4dma"
+REGISTER_BAR = 0
+REGISTER_BYTES = 0x1000
+QUEUES = 16
+"""The driver asks for exactly that many interrupt vectors, however many queues it uses."""
+QUEUE_BYTES = 0x20
+
+CONTROL, SIZE, READ_INDEX, WRITE_INDEX, INTERRUPT_STATUS, BASE_LOW, BASE_HIGH = 0, 0x8, 0xC, 0x10, 0x14, 0x18, 0x1C
+INTERRUPT_ON_COMPLETION = 2
+"""Bit of a descriptor's first byte."""
+DESCRIPTOR = struct.Struct("<IBBHIIQQ")
+STATUS_OFFSET = 4
+"""Of the descriptor's status byte, behind which stands the error code."""
+COMPLETED, FAILED = 3, 4
+ERROR_CODE = 20
+"""The driver calls 16 to 31 firmware errors."""
+
+
+class Ae4dmaQueue(Queue):
+    """One of the queues."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self.clear()
+
+    def clear(self) -> None:
+        self._registers = dict.fromkeys(range(0, QUEUE_BYTES, 4), 0)
+        self._interrupts_on = False
+
+    def get(self, offset: int) -> int:
+        return self._registers.get(offset, 0)
+
+    def put(self, offset: int, value: int) -> None:
+        if offset in self._registers and offset != READ_INDEX:
+            self._registers[offset] = value
+
+    def fetch(self) -> Job | None:
+        registers = self._registers
+        if not registers[SIZE] or registers[READ_INDEX] == registers[WRITE_INDEX] % registers[SIZE]:
+            return None
+        flags, _, _, _, length, _, source, destination = DESCRIPTOR.unpack(
+            self.memory.read(self._descriptor(), DESCRIPTOR.size))
+        self._interrupts_on = bool(flags & INTERRUPT_ON_COMPLETION)
+        return Job(source, destination, length)
+
+    def finish(self, good: bool) -> None:
+        registers = self._registers
+        self.memory.write(self._descriptor() + STATUS_OFFSET, bytes((COMPLETED, 0) if good else (FAILED, ERROR_CODE)))
+        registers[READ_INDEX] = (registers[READ_INDEX] + 1) % registers[SIZE]
+        registers[INTERRUPT_STATUS] |= 1
+        if self._interrupts_on:
+            self.interrupt()
+
+    def _descriptor(self) -> int:
+        base = self._registers[BASE_HIGH] << 32 | self._registers[BASE_LOW]
+        return base + self._registers[READ_INDEX] * DESCRIPTOR.size
+
+
+def make(faults: Faults) -> Device:
+    """The device with all its queues; those that the driver does not use stay idle."""
+    identity = Identity(vendor=0x1022, device=0x149B, vectors=QUEUES, register_bar=REGISTER_BAR,
+                        register_bytes=REGISTER_BYTES)
+    # The first queue's registers follow the device's own, which take as much room as a queue's.
+    queues = {(index + 1) * QUEUE_BYTES: Ae4dmaQueue for index in range(QUEUES)}
+    return Device(NAME, identity, faults, queues, QUEUE_BYTES)

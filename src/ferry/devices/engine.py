@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A queue of copy descriptors, worked off in order by a thread of its own; what all models have in common.
+
+The server's thread writes registers, the queue's thread fetches, copies and completes. Registers are touched only with
+the queue's lock held; a copy is made without it, so that a register access never waits for one. A reset does wait: once
+it has returned, nothing that was fetched before it writes to the guest's memory or interrupts it any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ferry.devices.counters import Counters
+from ferry.devices.faults import Fault, Faults, Plan
+from ferry.devices.guest_memory import BadAddress, GuestMemory
+
+_log = logging.getLogger(__name__)
+_MICRO, _MILLI = 1e-6, 1e-3
+
+
+@dataclass(frozen=True)
+class Job:
+    """One descriptor: bus addresses and a length in bytes."""
+
+    source: int
+    destination: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a queue is made with: where it belongs, what it reaches, what it is told."""
+
+    device: str
+    index: int
+    memory: GuestMemory
+    faults: Faults
+    interrupt: Callable[[], None]
+
+
+class Queue(ABC):
+    """Registers and descriptors are the subclass's; the abstract methods are called with the lock held."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.counters = Counters()
+        self.memory = around.memory
+        self._around = around
+        self._changed = threading.Condition(threading.RLock())
+        self._thread: threading.Thread | None = None
+        self._epoch = 0
+        self._copying = False
+        self._generation = 0
+        self._number = 0
+
+    @abstractmethod
+    def get(self, offset: int) -> int:
+        """The register at `offset` of the queue's own."""
+
+    @abstractmethod
+    def put(self, offset: int, value: int) -> None:
+        """Write that register."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Registers as they are after a reset."""
+
+    @abstractmethod
+    def fetch(self) -> Job | None:
+        """The next descriptor, None when there is none to run. Raises BadAddress when it cannot be read."""
+
+    @abstractmethod
+    def finish(self, good: bool) -> None:
+        """Report the descriptor last fetched as a success or an error."""
+
+    def read(self, offset: int) -> int:
+        """A register, for the server."""
+        with self._changed:
+            return self.get(offset)
+
+    def write(self, offset: int, value: int) -> None:
+        """Write a register, for the server; whatever it means, the queue's thread looks for work."""
+        with self._changed:
+            self.put(offset, value)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=str(self), daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def reset(self) -> None:
+        """Abandon what is under way; return when nothing of it can happen any more."""
+        with self._changed:
+            self._epoch += 1
+            self.clear()
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._copying)
+
+    @property
+    def used(self) -> bool:
+        """Whether the driver ever touched it."""
+        return self._thread is not None
+
+    def interrupt(self) -> None:
+        """Raise the queue's interrupt."""
+        self.counters.interrupts += 1
+        self._around.interrupt()
+
+    def __str__(self) -> str:
+        return f"{self._around.device} queue {self._around.index}"
+
+    def _work(self) -> None:
+        with self._changed:
+            while True:
+                try:
+                    job = self.fetch()
+                except BadAddress as error:
+                    _log.error("%s: the descriptor itself: %s; stopped until reset", self, error)
+                    self._wait(self._epoch, None)
+                    continue
+                if job:
+                    self._run(job)
+                else:
+                    self._changed.wait()
+
+    def _run(self, job: Job) -> None:
+        epoch = self._epoch
+        plan, fault = self._draw()
+        self.counters.descriptors += 1
+        if fault is Fault.STALL:
+            _log.info("%s: stalls", self)
+            self.counters.stalls += 1
+            self._wait(epoch, None)
+            return
+        if not self._wait(epoch, plan.delay_us * _MICRO + (plan.late_ms * _MILLI if fault is Fault.LATE else 0)):
+            self.counters.abandoned += 1
+            return
+        good = self._carry_out(job, fault)
+        if epoch != self._epoch:
+            self.counters.abandoned += 1
+            return
+        self.counters.completed += good
+        self.finish(good)
+
+    def _draw(self) -> tuple[Plan, Fault | None]:
+        """What shall become of this descriptor; their numbers start anew with each change of the control file."""
+        control = self._around.faults.current()
+        if control.generation != self._generation:
+            self._generation, self._number = control.generation, 0
+        plan = control.plans[self._around.device]
+        number, self._number = self._number, self._number + 1
+        return plan, plan.draw(self._around.device, self._around.index, number)
+
+    def _wait(self, epoch: int, seconds: float | None) -> bool:
+        """Let time pass, for ever when `seconds` is None; False when a reset came in between."""
+        if seconds == 0:
+            return True
+        return not self._changed.wait_for(lambda: self._epoch != epoch, seconds)
+
+    def _carry_out(self, job: Job, fault: Fault | None) -> bool:
+        """Copy as much as the fault lets; whether the device then says that it went well."""
+        length = {Fault.ERROR: 0, Fault.CORRUPT: 0, Fault.PARTIAL: job.length // 2}.get(fault, job.length)  # type: ignore[arg-type]
+        self.counters.errors += fault is Fault.ERROR
+        self.counters.corrupt += fault is Fault.CORRUPT
+        self.counters.partial += fault is Fault.PARTIAL
+        try:
+            self._copy(job, length)
+        except BadAddress as error:
+            _log.warning("%s: %s", self, error)
+            self.counters.bad_addresses += 1
+            return False
+        self.counters.late += fault is Fault.LATE
+        return fault is not Fault.ERROR
+
+    def _copy(self, job: Job, length: int) -> None:
+        """Without the lock; `_copying` keeps a reset waiting."""
+        if not length:
+            return
+        self._copying = True
+        self._changed.release()
+        try:
+            self.memory.copy(job.source, job.destination, length)
+            self.counters.bytes += length
+        finally:
+            self._changed.acquire()
+            self._copying = False
+            self._changed.notify_all()

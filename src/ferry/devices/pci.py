@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A PCI function: its configuration space, its register BAR, its interrupt vectors, its queues.
+
+Taking bus mastering from it, as the kernel does when a driver lets go, resets it: a function without it may not touch
+memory any more. So a driver unbound and bound again finds it clean, whatever was under way or stuck.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from ferry.devices import counters
+from ferry.devices.engine import Queue, Surroundings
+from ferry.devices.faults import Faults
+from ferry.devices.guest_memory import GuestMemory
+
+_log = logging.getLogger(__name__)
+
+CONFIG_BYTES = 256
+COMMAND, STATUS, CLASS, BARS, SUBSYSTEM, CAPABILITIES = 0x04, 0x06, 0x09, 0x10, 0x2C, 0x34
+BUS_MASTER = 4
+HAS_CAPABILITIES = 0x10
+SYSTEM_PERIPHERAL = bytes((0, 0x80, 0x08))
+MSIX_CAPABILITY = 0x40
+MSIX_ID = 0x11
+MSIX_BAR = 4
+"""QEMU keeps table and pending bits itself; the device only says where they are."""
+MSIX_PENDING_OFFSET = 0x1000
+MSIX_BAR_BYTES = 0x2000
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells a driver that the device is its own, and where it finds what."""
+
+    vendor: int
+    device: int
+    vectors: int
+    register_bar: int
+    register_bytes: int
+
+
+def config_space(identity: Identity) -> bytearray:
+    """The configuration space after power on. BARs are 32 bits wide; QEMU assigns them."""
+    space = bytearray(CONFIG_BYTES)
+    struct.pack_into("<HHHH", space, 0, identity.vendor, identity.device, 0, HAS_CAPABILITIES)
+    space[CLASS : CLASS + 3] = SYSTEM_PERIPHERAL
+    struct.pack_into("<HH", space, SUBSYSTEM, identity.vendor, 1)
+    space[CAPABILITIES] = MSIX_CAPABILITY
+    struct.pack_into("<BBHII", space, MSIX_CAPABILITY, MSIX_ID, 0, identity.vectors - 1,
+                     MSIX_BAR, MSIX_BAR | MSIX_PENDING_OFFSET)
+    return space
+
+
+class Interrupts:
+    """An eventfd a vector, while the driver wants it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._fds: dict[int, int] = {}
+
+    def set(self, vector: int, fd: int | None) -> None:
+        """From now on `fd`, which is ours to close, or nothing."""
+        with self._lock:
+            old = self._fds.pop(vector, None)
+            if fd is not None:
+                self._fds[vector] = fd
+        if old is not None:
+            os.close(old)
+
+    def clear(self) -> None:
+        for vector in list(self._fds):
+            self.set(vector, None)
+
+    def trigger(self, vector: int) -> None:
+        with self._lock, contextlib.suppress(KeyError):
+            os.eventfd_write(self._fds[vector], 1)
+
+
+class Device:
+    """A function with queues, each at an offset of its register BAR; other registers only keep what is written."""
+
+    def __init__(self, name: str, identity: Identity, faults: Faults,
+                 queues: Mapping[int, Callable[[Surroundings], Queue]], queue_bytes: int) -> None:
+        self.name = name
+        self.vectors = identity.vectors
+        self.bars = {identity.register_bar: identity.register_bytes, MSIX_BAR: MSIX_BAR_BYTES}
+        self.memory = GuestMemory()
+        self.interrupts = Interrupts()
+        self._register_bar = identity.register_bar
+        self._queue_bytes = queue_bytes
+        self._faults = faults
+        self._config = config_space(identity)
+        self._registers: dict[int, int] = {}
+        self._resets = 0
+        self._queues = {
+            offset: make(Surroundings(name, index, self.memory, faults, partial(self.interrupts.trigger, index)))
+            for index, (offset, make) in enumerate(queues.items())
+        }
+
+    def read_config(self, offset: int, size: int) -> bytes:
+        return bytes(self._config[offset : offset + size]).ljust(size, b"\0")
+
+    def write_config(self, offset: int, data: bytes) -> None:
+        """What the guest may change: the command register, and what QEMU lets through of MSI-X."""
+        was_master = self._config[COMMAND] & BUS_MASTER
+        for at, byte in enumerate(data, start=offset):
+            if at in (COMMAND, COMMAND + 1) or MSIX_CAPABILITY + 2 <= at <= MSIX_CAPABILITY + 3:
+                self._config[at] = byte
+        if was_master and not self._config[COMMAND] & BUS_MASTER:
+            self.reset()
+
+    def read(self, bar: int, offset: int, size: int) -> bytes:
+        """Registers are 4 bytes wide and read as such."""
+        value = 0
+        if bar == self._register_bar:
+            queue, inside = self._queue_at(offset)
+            value = queue.read(inside) if queue else self._registers.get(offset, 0)
+        return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+
+    def write(self, bar: int, offset: int, data: bytes) -> None:
+        if bar != self._register_bar:
+            return
+        queue, inside = self._queue_at(offset)
+        if queue:
+            queue.write(inside, int.from_bytes(data, "little"))
+        else:
+            self._registers[offset] = int.from_bytes(data, "little")
+
+    def _queue_at(self, offset: int) -> tuple[Queue | None, int]:
+        """A register's queue, and its offset there."""
+        start = max((start for start in self._queues if start <= offset), default=None)
+        if start is None or offset >= start + self._queue_bytes:
+            return None, offset
+        return self._queues[start], offset - start
+
+    def reset(self) -> None:
+        """As after power on; configuration and interrupts are QEMU's and the kernel's to set up again."""
+        _log.info("%s: reset", self.name)
+        self._resets += 1
+        self._registers = {}
+        for queue in self._queues.values():
+            queue.reset()
+
+    def report(self) -> dict[str, Any]:
+        """Counters of the queues that the driver ever touched, and what is to go wrong now."""
+        return {
+            "resets": self._resets,
+            "faults": asdict(self._faults.current().plans[self.name]),
+            "queues": [counters.as_row(index, queue.counters)
+                       for index, queue in enumerate(self._queues.values()) if queue.used],
+        }

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""PTDMA (1022:1498) as drivers/dma/amd/ptdma of Linux 7.3 expects it; not AMD's hardware.
+
+One queue of 32-byte descriptors between head and tail, both bus addresses, that runs while RUN is set. The ring is
+aligned to its size, so head wraps without the device knowing where it starts. After an error the queue halts with head
+on the failed descriptor: the driver moves head on, then sets RUN again with the next one.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ferry.devices.engine import Job, Queue, Surroundings
+from ferry.devices.faults import Faults
+from ferry.devices.pci import Device, Identity
+
+NAME = "ptdma"
+REGISTER_BAR = 2
+REGISTER_BYTES = 0x8000
+QUEUE_BASE = 0x1000
+
+CONTROL, TAIL, HEAD, INTERRUPT_ENABLE, INTERRUPT_STATUS = 0x00, 0x04, 0x08, 0x0C, 0x10
+STATUS, LAST_INTERRUPT = 0x100, 0x104
+RUN = 1
+COMPLETED, FAILED = 1, 2
+"""Bits of the interrupt registers."""
+INTERRUPT_ON_COMPLETION = 2
+"""Bit of a descriptor's first word."""
+DESCRIPTOR = struct.Struct("<IIIIIIII")
+ERROR_CODE = 13
+"""Looked up by the driver in a table of 26 strings without a check: there it reads IDMA0_AXI_SLVERR, a failed read."""
+
+
+class PtdmaQueue(Queue):
+    """The only queue."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self.clear()
+
+    def clear(self) -> None:
+        self._registers = dict.fromkeys((CONTROL, TAIL, HEAD, INTERRUPT_ENABLE, INTERRUPT_STATUS, STATUS), 0)
+        self._interrupts_on = False
+
+    def get(self, offset: int) -> int:
+        return self._registers.get(INTERRUPT_STATUS if offset == LAST_INTERRUPT else offset, 0)
+
+    def put(self, offset: int, value: int) -> None:
+        if offset == INTERRUPT_STATUS:
+            self._registers[offset] &= ~value
+        elif offset in self._registers:
+            self._registers[offset] = value
+        if offset == INTERRUPT_ENABLE:
+            self._interrupt_if_due()
+
+    def fetch(self) -> Job | None:
+        control, head = self._registers[CONTROL], self._registers[HEAD]
+        if not control & RUN or head == self._registers[TAIL]:
+            return None
+        words = DESCRIPTOR.unpack(self.memory.read(control >> 16 << 32 | head, DESCRIPTOR.size))
+        self._interrupts_on = bool(words[0] & INTERRUPT_ON_COMPLETION)
+        return Job(_address(words[2], words[3]), _address(words[4], words[5]), words[1])
+
+    def finish(self, good: bool) -> None:
+        registers = self._registers
+        registers[STATUS] = 0 if good else ERROR_CODE
+        if good:
+            registers[HEAD] = _after(registers[HEAD], registers[CONTROL])
+            registers[INTERRUPT_STATUS] |= COMPLETED if self._interrupts_on else 0
+        else:
+            registers[CONTROL] &= ~RUN
+            registers[INTERRUPT_STATUS] |= FAILED
+        self._interrupt_if_due()
+
+    def _interrupt_if_due(self) -> None:
+        if self._registers[INTERRUPT_ENABLE] & self._registers[INTERRUPT_STATUS]:
+            self.interrupt()
+
+
+def _address(low: int, high: int) -> int:
+    """48 bits; above them stands the kind of memory, which is always the system's."""
+    return (high & 0xFFFF) << 32 | low
+
+
+def _after(head: int, control: int) -> int:
+    """The next descriptor's address; the control register's size field n means 2 << n descriptors."""
+    ring = (2 << (control >> 3 & 0x1F)) * DESCRIPTOR.size
+    return head & ~(ring - 1) | (head + DESCRIPTOR.size) & (ring - 1)
+
+
+def make(faults: Faults) -> Device:
+    """The device with its one queue."""
+    identity = Identity(vendor=0x1022, device=0x1498, vectors=1, register_bar=REGISTER_BAR,
+                        register_bytes=REGISTER_BYTES)
+    return Device(NAME, identity, faults, {QUEUE_BASE: PtdmaQueue}, queue_bytes=0x200)
