@@ -10,7 +10,7 @@ from typing import Any
 
 from ferry.bench.document import SCHEMA, Document
 from ferry.bench.movebench import Outcome, counters, samples
-from ferry.bench.plan import Plan, configs, size_argument
+from ferry.bench.plan import Choice, Plan, configs, size_argument
 from ferry.bench.summary import BootResult, fill
 
 PAGE = 4096
@@ -54,7 +54,7 @@ def leave(share: Path, folio_bytes: int, text: str, status: int = 0, stderr: str
 def plan(sizes: Sequence[int] = (PAGE,), **more: Any) -> Plan:
     """A sweep of off, kernel and mtcopy with 1 and 2 threads."""
     values: dict[str, Any] = {"samples": 10, "warmup": 1, "boots": 1} | more
-    return Plan(configs=configs(["kernel", "mtcopy"], [1, 2], None), totals=dict.fromkeys(sizes, TOTAL), **values)
+    return Plan(configs=configs(Choice(["kernel", "mtcopy"], [1, 2])), totals=dict.fromkeys(sizes, TOTAL), **values)
 
 
 def document(costs: Mapping[str, float] | None = None, *, kind: str = "emulated", unit: str = "gbps") -> Document:

@@ -10,7 +10,7 @@ import made_up
 import pytest
 
 from ferry.bench import movebench
-from ferry.bench.plan import STOCK, Config, configs
+from ferry.bench.plan import STOCK, Choice, Config, configs
 
 
 def test_every_configuration_is_taken_in_turn_by_one_movebench() -> None:
@@ -28,7 +28,7 @@ def test_stock_writes_no_setting() -> None:
 
 
 def test_stores_make_rows_of_their_own() -> None:
-    chosen = configs(["mtcopy"], [2], ["cached", "streaming"])
+    chosen = configs(Choice(["mtcopy"], [2], ["cached", "streaming"]))
     assert [one.label for one in chosen] == ["off", "mtcopy2-cached", "mtcopy2-streaming"]
     assert chosen[2].argument == "mtcopy2-streaming:mtcopy/threads=2,mtcopy/stores=streaming,migrator=mtcopy"
 

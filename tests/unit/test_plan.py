@@ -55,4 +55,4 @@ def test_too_few_samples_are_refused() -> None:
 
 
 def test_off_is_always_measured() -> None:
-    assert [one.label for one in plan.configs(["mtcopy"], [2], None)] == ["off", "mtcopy2"]
+    assert [one.label for one in plan.configs(plan.Choice(["mtcopy"], [2]))] == ["off", "mtcopy2"]

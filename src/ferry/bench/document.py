@@ -57,6 +57,7 @@ class Row(TypedDict):
     ratio_to_baseline: Ratio | None
     failures: list[Failure]
     store: NotRequired[str]
+    verify: NotRequired[str]
     workload: NotRequired[str]
     method: NotRequired[str]
     path: NotRequired[str]
@@ -90,20 +91,21 @@ class Document(TypedDict):
 
 
 def label(row: Row) -> str:
-    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `stock`."""
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `dcbm 16`, `stock`."""
     if row["kernel"] == "stock":
         return "stock"
     if "path" in row:
         return row["path"]
     name = row.get("method") or row["migrator"]
-    threads = [str(row["threads"])] * counts_threads(name)
+    count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
     store = [row["store"]] if "store" in row else []
-    return " ".join([name, *threads, *store])
+    verify = [row["verify"]] if "verify" in row else []
+    return " ".join([name, *count, *store, *verify])
 
 
 def counts_threads(name: str) -> bool:
     """Whether the number of threads tells rows of this name apart."""
-    return name not in ("off", "kernel", "memcpy")
+    return name not in ("off", "kernel", "memcpy", "dcbm")
 
 
 def identity(row: Row) -> tuple[str | int, ...]:

@@ -11,10 +11,12 @@ from ferry.errors import UsageError
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
                "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
-MIGRATORS = ("off", "kernel", "mtcopy")
+MIGRATORS = ("off", "kernel", "mtcopy", "dcbm")
 STORES = ("cached", "streaming", "auto")
-#: What the kernel's mtcopy/threads takes.
+VERIFY = ("auto", "always", "sampled", "never")
+#: What the kernel's mtcopy/threads and dcbm/channels take.
 MAX_THREADS = 64
+MAX_CHANNELS = 64
 #: A comparison rests on at least this many samples of each side.
 MIN_SAMPLES = 10
 
@@ -28,6 +30,8 @@ class Config:
     migrator: str
     threads: int = 1
     store: str | None = None
+    channels: int = 0
+    verify: str | None = None
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -36,7 +40,9 @@ class Config:
             return []
         threads = [("mtcopy/threads", str(self.threads))] if self.migrator == "mtcopy" else []
         store = [("mtcopy/stores", self.store)] if self.store is not None else []
-        return [*threads, *store, ("migrator", self.migrator)]
+        channels = [("dcbm/channels", str(self.channels))] if self.migrator == "dcbm" else []
+        verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
+        return [*threads, *store, *channels, *verify, ("migrator", self.migrator)]
 
     @property
     def argument(self) -> str:
@@ -79,17 +85,36 @@ class Plan:
         return "stock" if self.vs_stock else "off"
 
 
-def configs(migrators: list[str], threads: list[int], stores: list[str] | None) -> tuple[Config, ...]:
-    """`off` first, always: it is a baseline. mtcopy comes once per thread count and kind of store."""
+@dataclass(frozen=True)
+class Choice:
+    """What to take in turn: migrators, and of each kind of migrator the settings, every one a configuration."""
+
+    migrators: list[str]
+    threads: list[int]
+    stores: list[str] | None = None
+    channels: list[int] | None = None
+    verify: list[str] | None = None
+
+
+def configs(choice: Choice) -> tuple[Config, ...]:
+    """`off` first, always: it is a baseline. The others come once per setting of theirs."""
     found = [Config("off", "ferry", "off")]
-    variants: list[str | None] = list(dict.fromkeys(stores)) if stores else [None]
-    for migrator in dict.fromkeys(migrators):
+    for migrator in dict.fromkeys(choice.migrators):
         if migrator == "kernel":
             found.append(Config("kernel", "ferry", "kernel"))
         elif migrator == "mtcopy":
             found += [Config(f"mtcopy{count}" + (f"-{store}" if store else ""), "ferry", "mtcopy", count, store)
-                      for store in variants for count in dict.fromkeys(threads)]
+                      for store in _each(choice.stores) for count in dict.fromkeys(choice.threads)]
+        elif migrator == "dcbm":
+            found += [Config(f"dcbm{count}" + (f"-{verify}" if verify else ""), "ferry", "dcbm", channels=count,
+                             verify=verify)
+                      for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
     return tuple(found)
+
+
+def _each(words: list[str] | None) -> list[str | None]:
+    """Every word once; without any, one configuration that leaves the setting as it is."""
+    return list(dict.fromkeys(words)) if words else [None]
 
 
 def listed(parse: Callable[[str], int | str]) -> Callable[[str], list[int | str]]:
@@ -137,6 +162,13 @@ def thread_count(text: str) -> int:
     """A number of copy threads, 1 to MAX_THREADS."""
     if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
         raise argparse.ArgumentTypeError(f"'{text}' is no thread count from 1 to {MAX_THREADS}")
+    return int(text)
+
+
+def channel_count(text: str) -> int:
+    """A number of DMA channels, 1 to MAX_CHANNELS."""
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_CHANNELS:
+        raise argparse.ArgumentTypeError(f"'{text}' is no channel count from 1 to {MAX_CHANNELS}")
     return int(text)
 
 

@@ -60,6 +60,10 @@ struct ferry_batch {
  * @name:	word that selects it in /sys/kernel/mm/migration/migrator
  * @owner:	module that holds @copy, pinned while the migrator is selected
  * @groups:	knobs, shown in /sys/kernel/mm/migration/@name/; may be NULL
+ * @enable:	called before it is selected; may be NULL. Returns 0, or a negative errno
+ *		that the selection fails with. May sleep and allocate.
+ * @disable:	called when it is not selected any more and no CPU is inside @copy; may be
+ *		NULL. May sleep.
  * @copy:	copies the batch and sets the status of each pair. Returns 0, or a
  *		negative errno when it refuses the batch whole, with no status
  *		changed. Called in process context with all folios locked: may
@@ -70,6 +74,8 @@ struct ferry_migrator {
 	const char *name;
 	struct module *owner;
 	const struct attribute_group **groups;
+	int (*enable)(void);
+	void (*disable)(void);
 	int (*copy)(struct ferry_batch *batch);
 };
 

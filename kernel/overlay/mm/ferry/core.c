@@ -119,7 +119,27 @@ static void ferry_key_set(struct static_key_false *key, bool on)
 		static_branch_disable(key);
 }
 
-/* Make @entry, whose module the caller has pinned, the selected one; NULL is off. */
+/* Make a migrator ready to be selected. */
+static int ferry_take(struct ferry_entry *entry)
+{
+	int err;
+
+	if (!try_module_get(entry->ops->owner))
+		return -ENODEV;
+	err = entry->ops->enable ? entry->ops->enable() : 0;
+	if (err)
+		module_put(entry->ops->owner);
+	return err;
+}
+
+static void ferry_drop(struct ferry_entry *entry)
+{
+	if (entry->ops->disable)
+		entry->ops->disable();
+	module_put(entry->ops->owner);
+}
+
+/* Make @entry, which ferry_take() made ready, the selected one; NULL is off. */
 static void ferry_switch(struct ferry_entry *entry)
 {
 	struct ferry_entry *old;
@@ -138,7 +158,7 @@ static void ferry_switch(struct ferry_entry *entry)
 	/* The last of the old one's batches may have set the limit after us. */
 	ferry_limit_update(entry);
 	if (old)
-		module_put(old->ops->owner);
+		ferry_drop(old);
 }
 
 /**
@@ -146,8 +166,8 @@ static void ferry_switch(struct ferry_entry *entry)
  * @name: a registered migrator's name or "off"; a trailing newline is ignored
  *
  * Context: process context. Takes ferry_mutex, waits for batches in flight.
- * Return: 0, -EINVAL for an unknown name, -ENODEV if its module is going away,
- * -ENOMEM; on error the selection stays.
+ * Return: 0, -EINVAL for an unknown name, -ENODEV if its module is going away, -ENOMEM, what
+ * the migrator's enable() returns; on error the selection stays.
  */
 int ferry_select(const char *name)
 {
@@ -165,10 +185,10 @@ int ferry_select(const char *name)
 	}
 	if (entry == rcu_access_pointer(ferry_current))
 		return 0;
-	if (entry && !try_module_get(entry->ops->owner))
-		return -ENODEV;
-	ferry_switch(entry);
-	return 0;
+	err = entry ? ferry_take(entry) : 0;
+	if (!err)
+		ferry_switch(entry);
+	return err;
 }
 
 /**

@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# dcbm on engines that work: which channels it uses, what it refuses, how often it is interrupted, and whether every
+# byte arrives. Prints KTAP.
+#
+#   dma.sh CHANNELS SECONDS MOVEBENCH INTEGRITY DCBM
+#
+# CHANNELS: that there are, half of them near each of two nodes. SECONDS: under load at the end.
+set -u
+
+channels=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5
+sysfs=/sys/kernel/mm/migration
+knobs=$sysfs/dcbm
+held=/sys/kernel/debug/ferry_dcbm/channels
+test_number=0
+failed=0
+
+report() {
+	test_number=$((test_number + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $test_number $1"
+	else
+		echo "not ok $test_number $1 # $3"
+		failed=1
+	fi
+}
+
+# sum KEY: over the channels held
+sum() {
+	sed -n "s/.* $1=\([0-9]*\).*/\1/p" $held | awk '{ all += $1 } END { printf "%.0f\n", all }'
+}
+
+interrupts() {
+	awk '/dma/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) all += $i } END { printf "%.0f\n", all }' /proc/interrupts
+}
+
+move() {
+	"$movebench" --folio "$1" --bytes "$2" --samples 2 --warmup 0 --config now: >move.json 2>&1
+}
+
+echo "KTAP version 1"
+insmod "$dcbm"
+report "the module loads" $? "insmod says so"
+echo 64 >$knobs/channels
+echo dcbm >$sysfs/migrator
+report "dcbm is selected" $? "is there an engine?"
+sed 's/^/# /' $held
+sed 's/^/# /' /sys/kernel/debug/ferry_dcbm/costs
+
+[ "$(grep -c . $held)" -eq "$channels" ]
+report "$channels channels" $? "$(grep -c . $held)"
+[ "$(grep -c 'node=0 ' $held)" -eq $((channels / 2)) ] && [ "$(grep -c 'node=1 ' $held)" -eq $((channels / 2)) ]
+report "half of them near each node" $? "$(grep -c 'node=0 ' $held) near node 0"
+
+echo $((channels / 2)) >$knobs/channels
+bytes=$(sum bytes) near=$(sum near)
+move 2m 64m
+report "2 MiB folios move" $? "$(tail -n 1 move.json)"
+bytes=$(($(sum bytes) - bytes)) near=$(($(sum near) - near))
+[ $bytes -gt 0 ] && [ $near -eq $bytes ]
+report "as many channels as are near: only those are used" $? "$near of $bytes bytes by near ones"
+
+echo "$channels" >$knobs/channels
+before=$(interrupts) batches=$(cat $sysfs/stats/dcbm/batches) descriptors=$(cat $knobs/counters/descriptors)
+move 2m 128m
+count=$(($(interrupts) - before)) batches=$(($(cat $sysfs/stats/dcbm/batches) - batches))
+descriptors=$(($(cat $knobs/counters/descriptors) - descriptors))
+echo "# $count interrupts, $descriptors descriptors, $batches batches of 2 MiB folios over $channels channels"
+[ "$batches" -gt 0 ] && [ "$count" -gt 0 ] && [ "$count" -le $((batches * channels)) ]
+report "at most one interrupt a batch and channel" $? "$count in $batches batches"
+
+refused=$(cat $knobs/counters/refused_slower) folios=$(cat $sysfs/stats/dcbm/folios)
+move 4k 8m
+[ "$(cat $knobs/counters/refused_slower)" -gt "$refused" ] && [ "$(cat $sysfs/stats/dcbm/folios)" -eq "$folios" ]
+report "4 KiB folios are refused" $? "$(($(cat $sysfs/stats/dcbm/folios) - folios)) were not"
+
+echo always >$knobs/offload
+folios=$(cat $sysfs/stats/dcbm/folios)
+"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' integrity.json
+report "every byte arrives" $status "see above"
+folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
+echo "# $folios folios under load"
+[ $folios -ge 1000 ]
+report "by dcbm" $? "$folios folios"
+
+echo kernel >$sysfs/migrator
+count() {
+	cat "$knobs/counters/$1"
+}
+for file in "$knobs"/counters/*; do
+	echo "# ${file##*/} $(cat "$file")"
+done
+[ "$(count descriptors)" -eq "$(count completed)" ] && [ "$(count mismatches)" -eq 0 ]
+report "every descriptor completed, none wrongly" $? "$(count completed) of $(count descriptors)"
+rmmod ferry_dcbm
+report "the module is unloaded" $? "rmmod says so"
+echo "1..$test_number"
+exit $failed

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: The channels that are held
+ *
+ * While dcbm is selected it holds every free channel that can copy memory, public or private,
+ * up to DCBM_MAX_CHANNELS, unless the devices knob names those it may have. A batch claims as
+ * many as it can use, those near its destination first, then those near its source. What is
+ * claimed by another batch is not waited for.
+ *
+ * Life cycle of a slot: empty; held, from dma_request_channel() on; claimed and given back by
+ * batches, one at a time; removed by whoever clears its bit in dcbm_held, waits for the batch
+ * in it to end, and releases the channel. A retired channel stays claimed by the quarantine,
+ * which also releases it if it was removed meanwhile.
+ *
+ * A driver must not be unbound while its channels are held, and dmaengine has no way to ask
+ * for them back. So the buses are watched: before a driver leaves its device, the channels of
+ * the device are removed; when one has come, they are looked for. Channels of a device on a
+ * bus that is not watched are taken only if its driver can outlive its clients.
+ *
+ * Lock order: device lock -> notifier chain -> dcbm_mutex -> dma_list_mutex.
+ */
+
+#include <linux/amba/bus.h>
+#include <linux/bitmap.h>
+#include <linux/delay.h>
+#include <linux/device/bus.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/topology.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "dcbm.h"
+
+/* Far longer than a work needs from a callback to its end. */
+#define DCBM_LINGER_MS		20
+#define DCBM_SENTINEL_LEN	64
+/* Devices whose drivers are leaving at the same time. */
+#define DCBM_MAX_LEAVING	8
+
+/* Serialises all changes of what is held. */
+DEFINE_MUTEX(dcbm_mutex);
+
+static struct dcbm_channel *dcbm_slots[DCBM_MAX_CHANNELS];
+/* Apart from the channels, so that they can be put in order before they are claimed. */
+static int dcbm_nids[DCBM_MAX_CHANNELS];
+static DECLARE_BITMAP(dcbm_held, DCBM_MAX_CHANNELS);
+static DECLARE_BITMAP(dcbm_claimed, DCBM_MAX_CHANNELS);
+static bool dcbm_enabled;
+static char dcbm_devices[PAGE_SIZE / 4] = "all";
+static const struct device *dcbm_leaving[DCBM_MAX_LEAVING];
+
+/** dcbm_slot() - the channel in a slot, or NULL; dcbm_mutex held, or the slot claimed */
+struct dcbm_channel *dcbm_slot(unsigned int slot)
+{
+	return dcbm_slots[slot];
+}
+
+/* Is the device among those that may be used? */
+static bool dcbm_named(const struct device *dev)
+{
+	const char *name = dev_name(dev), *word = dcbm_devices;
+	size_t len = strlen(name);
+
+	if (!strcmp(dcbm_devices, "all"))
+		return true;
+	while (*word) {
+		size_t span = strcspn(word, " ");
+
+		if (span == len && !strncmp(word, name, len))
+			return true;
+		word += span + (word[span] == ' ');
+	}
+	return false;
+}
+
+static bool dcbm_is_leaving(const struct device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_LEAVING; i++)
+		if (dcbm_leaving[i] == dev)
+			return true;
+	return false;
+}
+
+static bool dcbm_watched(const struct device *dev)
+{
+	return dev->bus == &platform_bus_type ||
+	       (IS_ENABLED(CONFIG_PCI) && dev->bus == &pci_bus_type) ||
+	       (IS_ENABLED(CONFIG_ARM_AMBA) && dev->bus == &amba_bustype);
+}
+
+static bool dcbm_suits(const struct dma_chan *chan)
+{
+	const struct dma_device *device = chan->device;
+
+	return device->dev->driver && device->copy_align <= PAGE_SHIFT &&
+	       (dcbm_watched(device->dev) || device->device_release) &&
+	       !dcbm_is_leaving(device->dev) && dcbm_named(device->dev);
+}
+
+struct dcbm_search {
+	struct dma_chan *chan[DCBM_MAX_CHANNELS];
+	unsigned int nr;
+};
+
+/* A filter that takes none, and remembers all that would do. */
+static bool dcbm_collect(struct dma_chan *chan, void *param)
+{
+	struct dcbm_search *search = param;
+
+	if (search->nr < DCBM_MAX_CHANNELS && dcbm_suits(chan))
+		search->chan[search->nr++] = chan;
+	return false;
+}
+
+/* The channel may have gone since: then nothing equals @param, or something that suits as well. */
+static bool dcbm_is(struct dma_chan *chan, void *param)
+{
+	return chan == param && dcbm_suits(chan);
+}
+
+static int dcbm_map_sentinel(struct dcbm_channel *ch)
+{
+	if (ch->engine->proof != DCBM_PROOF_SENTINEL)
+		return 0;
+	ch->sentinel = kzalloc(2 * DCBM_SENTINEL_LEN, GFP_KERNEL);
+	if (!ch->sentinel)
+		return -ENOMEM;
+	ch->sentinel_dma = dma_map_single(ch->dev, ch->sentinel, 2 * DCBM_SENTINEL_LEN,
+					  DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(ch->dev, ch->sentinel_dma)) {
+		kfree(ch->sentinel);
+		return -EIO;
+	}
+	ch->last = (struct dcbm_desc) {
+		.ch = ch, .src = ch->sentinel_dma, .dst = ch->sentinel_dma + DCBM_SENTINEL_LEN,
+		.len = DCBM_SENTINEL_LEN, .status = -EAGAIN,
+	};
+	return 0;
+}
+
+static void dcbm_unmap_sentinel(struct dcbm_channel *ch)
+{
+	if (!ch->sentinel)
+		return;
+	dma_unmap_single(ch->dev, ch->sentinel_dma, 2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL);
+	kfree(ch->sentinel);
+}
+
+static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
+{
+	struct dcbm_channel *ch = kvzalloc_obj(*ch);
+
+	if (!ch)
+		return NULL;
+	ch->chan = chan;
+	ch->provider = chan->device->dev;
+	ch->dev = dmaengine_get_dma_device(chan);
+	ch->nid = dev_to_node(chan->device->dev);
+	ch->engine = dcbm_engine(chan);
+	if (dcbm_map_sentinel(ch)) {
+		kvfree(ch);
+		return NULL;
+	}
+	return ch;
+}
+
+static void dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
+{
+	unsigned int slot = 0;
+	struct dma_chan *chan;
+
+	while (slot < DCBM_MAX_CHANNELS && dcbm_slots[slot])
+		slot++;
+	if (slot == DCBM_MAX_CHANNELS)
+		return;
+	chan = dma_request_channel(*mask, dcbm_is, wanted);
+	if (!chan)
+		return;
+	dcbm_slots[slot] = dcbm_channel_alloc(chan);
+	if (!dcbm_slots[slot]) {
+		dma_release_channel(chan);
+		return;
+	}
+	dcbm_slots[slot]->slot = slot;
+	WRITE_ONCE(dcbm_nids[slot], dcbm_slots[slot]->nid);
+	/* Pairs with test_and_set_bit_lock() in dcbm_try_claim(). */
+	smp_mb__before_atomic();
+	set_bit(slot, dcbm_held);
+}
+
+/* Take all channels there are. A retired one that was removed is held again. */
+static void dcbm_acquire(void)
+{
+	struct dcbm_search *search = kzalloc_obj(*search);
+	dma_cap_mask_t mask;
+	unsigned int i;
+
+	lockdep_assert_held(&dcbm_mutex);
+	if (!search)
+		return;
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
+		if (dcbm_slots[i] && dcbm_named(dcbm_slots[i]->provider))
+			set_bit(i, dcbm_held);
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	dma_request_channel(mask, dcbm_collect, search);
+	for (i = 0; i < search->nr; i++)
+		dcbm_add(search->chan[i], &mask);
+	kfree(search);
+}
+
+static void dcbm_free(struct dcbm_channel *ch)
+{
+	dmaengine_synchronize(ch->chan);
+	if (ch->engine->lingers)
+		msleep(DCBM_LINGER_MS);
+	dcbm_unmap_sentinel(ch);
+	dma_release_channel(ch->chan);
+	dcbm_slots[ch->slot] = NULL;
+	clear_bit_unlock(ch->slot, dcbm_claimed);
+	kvfree(ch);
+}
+
+/*
+ * Claim a slot that no batch can claim any more; false if the quarantine has it. A batch ends
+ * within its timeout and takes no lock of ours.
+ */
+static bool dcbm_take(struct dcbm_channel *ch)
+{
+	bool taken;
+
+	wait_event(dcbm_wait, (taken = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
+		   READ_ONCE(ch->retired));
+	return taken;
+}
+
+/* Stop using a channel. A retired one is left to the quarantine, which frees it in time. */
+static void dcbm_remove(struct dcbm_channel *ch)
+{
+	lockdep_assert_held(&dcbm_mutex);
+	clear_bit(ch->slot, dcbm_held);
+	/* Pairs with dcbm_try_claim(): whoever claims from here on sees it gone. */
+	smp_mb__after_atomic();
+	if (dcbm_take(ch))
+		dcbm_free(ch);
+}
+
+/**
+ * dcbm_return() - give back a channel that has been in quarantine
+ * @ch: the channel
+ *
+ * Context: process context, dcbm_mutex held.
+ */
+void dcbm_return(struct dcbm_channel *ch)
+{
+	lockdep_assert_held(&dcbm_mutex);
+	if (test_bit(ch->slot, dcbm_held))
+		dcbm_unclaim(ch);
+	else
+		dcbm_free(ch);
+}
+
+/**
+ * dcbm_hold() - acquire the channels
+ *
+ * Context: process context. Takes dcbm_mutex.
+ * Return: 0, or -ENODEV if there is none.
+ */
+int dcbm_hold(void)
+{
+	guard(mutex)(&dcbm_mutex);
+	dcbm_acquire();
+	dcbm_enabled = !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS);
+	if (!dcbm_enabled)
+		return -ENODEV;
+	dcbm_calibrate();
+	return 0;
+}
+
+static void dcbm_remove_unnamed(bool all)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
+		if (dcbm_slots[i] && (all || !dcbm_named(dcbm_slots[i]->provider)))
+			dcbm_remove(dcbm_slots[i]);
+}
+
+/** dcbm_release_all() - release the channels; takes dcbm_mutex, waits for batches in flight */
+void dcbm_release_all(void)
+{
+	guard(mutex)(&dcbm_mutex);
+	dcbm_enabled = false;
+	dcbm_remove_unnamed(true);
+}
+
+static void dcbm_refresh(void)
+{
+	if (!dcbm_enabled)
+		return;
+	dcbm_remove_unnamed(false);
+	dcbm_acquire();
+	dcbm_calibrate();
+}
+
+/** dcbm_recalibrate() - measure again, as a knob changes what a batch costs; takes dcbm_mutex */
+void dcbm_recalibrate(void)
+{
+	guard(mutex)(&dcbm_mutex);
+	if (dcbm_enabled)
+		dcbm_calibrate();
+}
+
+/**
+ * dcbm_set_devices() - choose the devices whose channels may be used
+ * @names: "all", or device names separated by blanks or commas
+ *
+ * Context: process context. Takes dcbm_mutex.
+ * Return: 0; -EINVAL if @names has no name or is too long; -ENODEV if dcbm is selected and
+ * none of the devices has a free channel, with nothing changed.
+ */
+int dcbm_set_devices(const char *names)
+{
+	char *old __free(kfree) = kmalloc(sizeof(dcbm_devices), GFP_KERNEL);
+
+	if (!old)
+		return -ENOMEM;
+	if (!*names || strlen(names) >= sizeof(dcbm_devices))
+		return -EINVAL;
+	guard(mutex)(&dcbm_mutex);
+	strscpy(old, dcbm_devices, sizeof(dcbm_devices));
+	strscpy(dcbm_devices, names, sizeof(dcbm_devices));
+	strreplace(dcbm_devices, ',', ' ');
+	dcbm_refresh();
+	if (!dcbm_enabled || !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS))
+		return 0;
+	strscpy(dcbm_devices, old, sizeof(dcbm_devices));
+	dcbm_refresh();
+	return -ENODEV;
+}
+
+/** dcbm_show_devices() - what dcbm_set_devices() was given, on a sysfs page */
+ssize_t dcbm_show_devices(char *buf)
+{
+	guard(mutex)(&dcbm_mutex);
+	return sysfs_emit(buf, "%s\n", dcbm_devices);
+}
+
+static void dcbm_let_go(unsigned int slot)
+{
+	clear_bit_unlock(slot, dcbm_claimed);
+	/* Whoever began to wait before the bit was cleared must be seen by wake_up_all(). */
+	smp_mb__after_atomic();
+	wake_up_all(&dcbm_wait);
+}
+
+static bool dcbm_try_claim(unsigned int slot)
+{
+	if (!test_bit(slot, dcbm_held) || test_and_set_bit_lock(slot, dcbm_claimed))
+		return false;
+	/* Removed since: whoever does that waits for the claim to be given back. */
+	if (test_bit(slot, dcbm_held))
+		return true;
+	dcbm_let_go(slot);
+	return false;
+}
+
+/** dcbm_unclaim() - give a claimed channel back */
+void dcbm_unclaim(struct dcbm_channel *ch)
+{
+	dcbm_let_go(ch->slot);
+}
+
+static unsigned int dcbm_distance(int from, int to)
+{
+	return from == NUMA_NO_NODE || to == NUMA_NO_NODE ? U8_MAX : node_distance(from, to);
+}
+
+/* Near the destination first, then near the source: writes cost more than reads. */
+static unsigned int dcbm_remoteness(unsigned int slot, int dst, int src)
+{
+	int nid = READ_ONCE(dcbm_nids[slot]);
+
+	return dcbm_distance(nid, dst) << 8 | dcbm_distance(nid, src);
+}
+
+/* The slots that are held, nearest first. Return their number. */
+static unsigned int dcbm_order(unsigned char *slots, int dst, int src)
+{
+	unsigned int slot, k, nr = 0;
+
+	for_each_set_bit(slot, dcbm_held, DCBM_MAX_CHANNELS) {
+		unsigned int far = dcbm_remoteness(slot, dst, src);
+
+		for (k = nr++; k && dcbm_remoteness(slots[k - 1], dst, src) > far; k--)
+			slots[k] = slots[k - 1];
+		slots[k] = slot;
+	}
+	return nr;
+}
+
+/**
+ * dcbm_claim() - claim channels for a run
+ * @run:	the run; @run->nr is 0 if no channel is free
+ * @wanted:	the most to claim
+ * @engine:	of this engine only; NULL for any
+ *
+ * Context: any. Does not wait.
+ */
+void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_engine *engine)
+{
+	const struct ferry_pair *pair = run->batch->pairs;
+	unsigned char slots[DCBM_MAX_CHANNELS];
+	unsigned int i, nr = dcbm_order(slots, folio_nid(pair->dst), folio_nid(pair->src));
+
+	run->nr = 0;
+	for (i = 0; i < nr && run->nr < wanted; i++) {
+		if (!dcbm_try_claim(slots[i]))
+			continue;
+		if (engine && dcbm_slots[slots[i]]->engine != engine)
+			dcbm_let_go(slots[i]);
+		else
+			run->ch[run->nr++] = dcbm_slots[slots[i]];
+	}
+}
+
+static void dcbm_leave(const struct device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_LEAVING && dcbm_leaving[i]; i++)
+		;
+	if (!WARN_ON_ONCE(i == DCBM_MAX_LEAVING))
+		dcbm_leaving[i] = dev;
+}
+
+static void dcbm_left(const struct device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_LEAVING; i++)
+		if (dcbm_leaving[i] == dev)
+			dcbm_leaving[i] = NULL;
+}
+
+/* The driver leaves whether the device is done or not. */
+static void dcbm_evict(struct dcbm_channel *ch)
+{
+	clear_bit(ch->slot, dcbm_held);
+	/* As in dcbm_remove(). */
+	smp_mb__after_atomic();
+	if (dcbm_take(ch)) {
+		dcbm_free(ch);
+		return;
+	}
+	dma_release_channel(ch->chan);
+	dcbm_slots[ch->slot] = NULL;
+	clear_bit_unlock(ch->slot, dcbm_claimed);
+	dcbm_abandon(ch);
+}
+
+static void dcbm_driver_leaves(const struct device *dev)
+{
+	unsigned int i;
+
+	guard(mutex)(&dcbm_mutex);
+	dcbm_leave(dev);
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
+		if (dcbm_slots[i] && dcbm_slots[i]->provider == dev)
+			dcbm_evict(dcbm_slots[i]);
+}
+
+static void dcbm_driver_left(const struct device *dev)
+{
+	guard(mutex)(&dcbm_mutex);
+	dcbm_left(dev);
+	dcbm_unbound(dev);
+}
+
+static void dcbm_refresh_work(struct work_struct *work)
+{
+	guard(mutex)(&dcbm_mutex);
+	dcbm_refresh();
+}
+
+static DECLARE_WORK(dcbm_new_device, dcbm_refresh_work);
+
+static int dcbm_notify(struct notifier_block *nb, unsigned long event, void *data)
+{
+	switch (event) {
+	case BUS_NOTIFY_UNBIND_DRIVER:
+		dcbm_driver_leaves(data);
+		break;
+	case BUS_NOTIFY_UNBOUND_DRIVER:
+		dcbm_driver_left(data);
+		break;
+	case BUS_NOTIFY_BOUND_DRIVER:
+		/* A work of its own: the driver may register with dmaengine later. */
+		queue_work(system_dfl_wq, &dcbm_new_device);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+/* One a bus, as each is an entry of its list. */
+static struct notifier_block dcbm_watchers[] = {
+	{ .notifier_call = dcbm_notify },
+	{ .notifier_call = dcbm_notify },
+	{ .notifier_call = dcbm_notify },
+};
+
+/** dcbm_channels_init() - start to watch the buses */
+int dcbm_channels_init(void)
+{
+	int err = bus_register_notifier(&platform_bus_type, &dcbm_watchers[0]);
+
+	if (!err && IS_ENABLED(CONFIG_PCI))
+		err = bus_register_notifier(&pci_bus_type, &dcbm_watchers[1]);
+	if (!err && IS_ENABLED(CONFIG_ARM_AMBA))
+		err = bus_register_notifier(&amba_bustype, &dcbm_watchers[2]);
+	if (err)
+		dcbm_channels_exit();
+	return err;
+}
+
+/** dcbm_channels_exit() - stop watching; no channel is held any more */
+void dcbm_channels_exit(void)
+{
+	/* Of one that was not registered it returns an error, and that is all. */
+	bus_unregister_notifier(&platform_bus_type, &dcbm_watchers[0]);
+	if (IS_ENABLED(CONFIG_PCI))
+		bus_unregister_notifier(&pci_bus_type, &dcbm_watchers[1]);
+	if (IS_ENABLED(CONFIG_ARM_AMBA))
+		bus_unregister_notifier(&amba_bustype, &dcbm_watchers[2]);
+	cancel_work_sync(&dcbm_new_device);
+}

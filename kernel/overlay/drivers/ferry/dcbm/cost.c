@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: When a DMA engine pays
+ *
+ * Setting up a DMA costs the same for 4 KiB as for 1 MiB. When dcbm is selected, and when its
+ * channels or its verification change, each engine copies three small batches of its own, by
+ * the way all batches go, mapping, sleeping and comparing included, and the CPU copies one. The
+ * line through the results,
+ *
+ *	base + folios * folio_ns + bytes * byte_ns
+ *
+ * tells of every later batch whether it pays; if not it is refused, and the CPU copies it as if
+ * dcbm were not there. "always" in the offload knob overrides that. An engine that failed while
+ * it was measured counts as slower than anything.
+ *
+ * Lock order: dcbm_mutex, held by the caller.
+ */
+
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "dcbm.h"
+
+/* Runs of each batch; the fastest counts, as what disturbs only adds. */
+#define DCBM_RUNS	3
+/* 512 KiB: large enough to be cut for several channels, small enough to be had. */
+#define DCBM_LARGE	(19 - PAGE_SHIFT)
+
+/**
+ * struct dcbm_cost - what a batch costs
+ * @known:	it was measured
+ * @base_ns:	a batch
+ * @folio_ns:	each folio, in 1/1024 ns
+ * @byte_ns:	each byte, in 1/1024 ns
+ */
+struct dcbm_cost {
+	bool known;
+	u64 base_ns;
+	u64 folio_ns;
+	u64 byte_ns;
+};
+
+static struct dcbm_cost dcbm_costs[DCBM_NR_ENGINES];
+/* By the CPU, each byte, in 1/1024 ns. */
+static u64 dcbm_cpu_byte_ns;
+
+static void dcbm_sample_free(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		folio_put(batch->pairs[i].src);
+		folio_put(batch->pairs[i].dst);
+	}
+	batch->nr = 0;
+}
+
+static bool dcbm_sample_add(struct ferry_batch *batch, unsigned int order, int nid)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY | __GFP_COMP | __GFP_ZERO;
+	struct folio *src = __folio_alloc_node(gfp, order, numa_mem_id());
+	struct folio *dst = __folio_alloc_node(gfp, order, nid);
+
+	if (!src || !dst) {
+		if (src)
+			folio_put(src);
+		if (dst)
+			folio_put(dst);
+		return false;
+	}
+	batch->pairs[batch->nr++] = (struct ferry_pair) {
+		.src = src, .dst = dst, .offset = batch->bytes,
+	};
+	batch->bytes += folio_size(src);
+	return true;
+}
+
+/*
+ * Take every other one of twice as many: neighbours from a fresh free list would merge into one
+ * descriptor, as those of a process seldom do.
+ */
+static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr, unsigned int order,
+			     int nid)
+{
+	unsigned int i;
+
+	batch->nr = 0;
+	batch->bytes = 0;
+	while (batch->nr < 2 * nr)
+		if (!dcbm_sample_add(batch, order, nid))
+			return false;
+	for (i = 0; i < nr; i++) {
+		folio_put(batch->pairs[2 * i + 1].src);
+		folio_put(batch->pairs[2 * i + 1].dst);
+		batch->pairs[i] = batch->pairs[2 * i];
+		batch->pairs[i].offset /= 2;
+	}
+	batch->nr = nr;
+	batch->bytes /= 2;
+	return true;
+}
+
+/* Nanoseconds for a batch by an engine's channels; 0 if it could not be copied so. */
+static u64 dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine)
+{
+	u64 best = U64_MAX, start;
+	struct dcbm_run run;
+	unsigned int i, k;
+
+	for (i = 0; i < DCBM_RUNS; i++) {
+		run = (struct dcbm_run) { .batch = batch };
+		start = ktime_get_ns();
+		dcbm_claim(&run, READ_ONCE(dcbm_tuning.channels), engine);
+		if (!run.nr)
+			return 0;
+		dcbm_copy_with(&run);
+		best = min(best, ktime_get_ns() - start);
+		for (k = 0; k < batch->nr; k++)
+			if (batch->pairs[k].status)
+				return 0;
+	}
+	return best;
+}
+
+static u64 dcbm_time_cpu(struct ferry_batch *batch)
+{
+	u64 best = U64_MAX, start;
+	unsigned int i, k;
+
+	for (i = 0; i < DCBM_RUNS; i++) {
+		start = ktime_get_ns();
+		for (k = 0; k < batch->nr; k++)
+			folio_mc_copy(batch->pairs[k].dst, batch->pairs[k].src);
+		best = min(best, ktime_get_ns() - start);
+	}
+	return best;
+}
+
+static u64 dcbm_rate(u64 more, u64 less, u64 nr)
+{
+	return more > less ? div64_u64((more - less) << 10, nr) : 0;
+}
+
+/* How long each of the three batches takes; false if one could not be made or copied. */
+static bool dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid,
+		      u64 ns[3])
+{
+	static const struct { unsigned int nr, order; } samples[] = {
+		{ SZ_1M / PAGE_SIZE, 0 }, { 2, DCBM_LARGE }, { 8, DCBM_LARGE },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(samples); i++) {
+		bool made = dcbm_sample_make(batch, samples[i].nr, samples[i].order, nid);
+
+		ns[i] = made ? dcbm_time_engine(batch, engine) : 0;
+		/* The last batch is large enough to tell the CPU's rate by. */
+		if (made && i == ARRAY_SIZE(samples) - 1)
+			dcbm_cpu_byte_ns = dcbm_rate(dcbm_time_cpu(batch), 0, batch->bytes);
+		dcbm_sample_free(batch);
+		if (!ns[i])
+			return false;
+	}
+	return true;
+}
+
+static void dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid)
+{
+	struct dcbm_cost *cost = &dcbm_costs[dcbm_engine_number(engine)];
+	u64 ns[3];
+
+	cost->known = dcbm_time(batch, engine, nid, ns);
+	if (!cost->known)
+		return;
+	cost->folio_ns = dcbm_rate(ns[0], ns[1], SZ_1M / PAGE_SIZE - 2);
+	cost->byte_ns = dcbm_rate(ns[2], ns[1], 3 * SZ_1M);
+	cost->base_ns = ns[1] - min(ns[1], cost->byte_ns * SZ_1M >> 10);
+}
+
+/**
+ * dcbm_calibrate() - measure every engine whose channels are held
+ *
+ * Context: process context, dcbm_mutex held. Allocates; takes some milliseconds.
+ */
+void dcbm_calibrate(void)
+{
+	struct ferry_batch *batch = kvzalloc_obj(*batch);
+	unsigned int slot;
+
+	lockdep_assert_held(&dcbm_mutex);
+	memset(dcbm_costs, 0, sizeof(dcbm_costs));
+	for (slot = 0; batch && slot < DCBM_MAX_CHANNELS; slot++) {
+		struct dcbm_channel *ch = dcbm_slot(slot);
+		int nid = ch && ch->nid != NUMA_NO_NODE ? ch->nid : numa_mem_id();
+
+		if (ch && !dcbm_costs[dcbm_engine_number(ch->engine)].known)
+			dcbm_measure(batch, ch->engine, nid);
+	}
+	kvfree(batch);
+}
+
+static bool dcbm_engine_pays(const struct dcbm_engine *engine, const struct ferry_batch *batch)
+{
+	const struct dcbm_cost *cost = &dcbm_costs[dcbm_engine_number(engine)];
+	u64 dma = cost->base_ns +
+		  ((batch->nr * cost->folio_ns + batch->bytes * cost->byte_ns) >> 10);
+
+	return cost->known && dma < batch->bytes * dcbm_cpu_byte_ns >> 10;
+}
+
+/**
+ * dcbm_pays() - would the CPU copy a run's batch more slowly?
+ * @run: the run, with its channels
+ *
+ * Context: any.
+ * Return: true if each of the run's engines is worth it.
+ */
+bool dcbm_pays(const struct dcbm_run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->nr; i++)
+		if ((!i || run->ch[i]->engine != run->ch[i - 1]->engine) &&
+		    !dcbm_engine_pays(run->ch[i]->engine, run->batch))
+			return false;
+	return true;
+}
+
+/** dcbm_show_costs() - the figures, for debugfs; a race with a calibration shows some of each */
+void dcbm_show_costs(struct seq_file *m)
+{
+	unsigned int i;
+
+	seq_printf(m, "cpu: %llu/1024 ns a byte\n", dcbm_cpu_byte_ns);
+	for (i = 0; i < DCBM_NR_ENGINES; i++)
+		if (dcbm_costs[i].known)
+			seq_printf(m, "%s: %llu ns a batch, %llu/1024 ns a folio, %llu/1024 ns a byte\n",
+				   dcbm_engine_nth(i)->driver ?: "other", dcbm_costs[i].base_ns,
+				   dcbm_costs[i].folio_ns, dcbm_costs[i].byte_ns);
+}

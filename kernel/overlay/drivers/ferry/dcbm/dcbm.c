@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: dcbm, copy by DMA engines
+ *
+ * A dmaengine client that copies a batch of folios over many channels. One concept a file:
+ *
+ *	engine.c		what is known of each driver
+ *	channels.c		the channels held, and who may use them
+ *	share.c		a batch is cut, and each channel's share mapped
+ *	drive.c		descriptors are submitted, callbacks awaited
+ *	settle.c		what has become of each folio
+ *	verify.c		where the driver's word is not enough
+ *	quarantine.c	what a device may still write
+ *	cost.c		what had better be left to the CPU
+ *
+ * Life cycle of a batch: channels are claimed, at most one for each DCBM_MIN_SHARE; if none is
+ * free, or the CPU would be faster, the batch is refused and nothing has happened. Otherwise it
+ * is cut, mapped, copied and settled in rounds, mostly one, and the channels are given back,
+ * but for those that the quarantine keeps.
+ *
+ * No memory is allocated: all that a channel needs exists since it is held, and a run lies on
+ * the caller's stack.
+ *
+ * Lock order: none of ours on the copy path; drivers take theirs.
+ */
+
+#include <linux/ferry.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+
+#include "dcbm.h"
+
+/* Less is not worth another channel's interrupt. */
+#define DCBM_MIN_SHARE	SZ_64K
+
+/* Channels that were retired have no place in later rounds. */
+static void dcbm_drop_retired(struct dcbm_run *run, const unsigned long *stuck)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < run->nr; i++)
+		if (!test_bit(i, stuck))
+			run->ch[nr++] = run->ch[i];
+	run->nr = nr;
+}
+
+static void dcbm_fail_share(struct dcbm_run *run, const struct dcbm_share *share)
+{
+	unsigned int i;
+
+	for (i = 0; i < share->nr_pieces; i++)
+		run->batch->pairs[share->pair[i]].status = -EIO;
+}
+
+static void dcbm_map_all(struct dcbm_run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->nr; i++) {
+		struct dcbm_share *share = &run->ch[i]->share;
+
+		if (!share->nr_pieces || !dcbm_map(share, run->ch[i]))
+			continue;
+		dcbm_count(DCBM_MAP_FAILURES, 1);
+		dcbm_fail_share(run, share);
+	}
+}
+
+static void dcbm_round(struct dcbm_run *run)
+{
+	DECLARE_BITMAP(stuck, DCBM_MAX_CHANNELS) = {};
+	unsigned int i;
+
+	dcbm_map_all(run);
+	dcbm_drive(run);
+	for (i = 0; i < run->nr; i++)
+		if (dcbm_settle(run, run->ch[i]))
+			set_bit(i, stuck);
+	dcbm_drop_retired(run, stuck);
+}
+
+/**
+ * dcbm_copy_with() - copy a run's batch by the run's channels, and give them back
+ * @run: the run, with at least one channel
+ *
+ * Context: process context, all folios locked or otherwise the caller's alone. May sleep.
+ */
+void dcbm_copy_with(struct dcbm_run *run)
+{
+	struct ferry_batch *batch = run->batch;
+	unsigned int i;
+
+	/* Complete unless a descriptor fails. */
+	for (i = 0; i < batch->nr; i++)
+		batch->pairs[i].status = 0;
+	while (dcbm_cut(run))
+		dcbm_round(run);
+	/* What is left when no channel is. */
+	for (i = run->pair; i < batch->nr; i++)
+		batch->pairs[i].status = -EAGAIN;
+	while (run->nr)
+		dcbm_unclaim(run->ch[--run->nr]);
+}
+
+/**
+ * dcbm_copy() - copy a batch by DMA engines
+ * @batch: the batch
+ *
+ * Context: process context, all folios locked. Does not allocate.
+ * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster.
+ */
+static int dcbm_copy(struct ferry_batch *batch)
+{
+	struct dcbm_run run = { .batch = batch };
+
+	dcbm_claim(&run, clamp(batch->bytes / DCBM_MIN_SHARE, 1,
+			       READ_ONCE(dcbm_tuning.channels)), NULL);
+	if (!run.nr) {
+		dcbm_count(DCBM_REFUSED_BUSY, 1);
+		return -EBUSY;
+	}
+	if (!READ_ONCE(dcbm_tuning.always) && !dcbm_pays(&run)) {
+		while (run.nr)
+			dcbm_unclaim(run.ch[--run.nr]);
+		dcbm_count(DCBM_REFUSED_SLOWER, 1);
+		return -EAGAIN;
+	}
+	dcbm_copy_with(&run);
+	return 0;
+}
+
+static const struct ferry_migrator dcbm_migrator = {
+	.name = "dcbm",
+	.owner = THIS_MODULE,
+	.groups = dcbm_groups,
+	.enable = dcbm_hold,
+	.disable = dcbm_release_all,
+	.copy = dcbm_copy,
+};
+
+static int __init dcbm_init(void)
+{
+	int err = dcbm_channels_init();
+
+	if (err)
+		return err;
+	err = ferry_register(&dcbm_migrator);
+	if (err) {
+		dcbm_channels_exit();
+		return err;
+	}
+	dcbm_debugfs_init();
+	return 0;
+}
+module_init(dcbm_init);
+
+static void __exit dcbm_exit(void)
+{
+	dcbm_debugfs_exit();
+	ferry_unregister(&dcbm_migrator);
+	dcbm_channels_exit();
+	dcbm_quarantine_exit();
+}
+module_exit(dcbm_exit);
+
+MODULE_DESCRIPTION("Folio copy by DMA engines for page migration");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _FERRY_DCBM_H
+#define _FERRY_DCBM_H
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/dmaengine.h>
+#include <linux/ferry.h>
+#include <linux/scatterlist.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+
+/* The most channels held; the limit of the channels knob. */
+#define DCBM_MAX_CHANNELS	64
+/* Pieces of one share: a batch of single pages fits one channel. */
+#define DCBM_MAX_PIECES		FERRY_BATCH_FOLIOS
+/* Longest descriptor: below every known engine's limit, long enough to hide its own cost. */
+#define DCBM_MAX_LEN		SZ_1M
+
+/**
+ * enum dcbm_proof - why a driver's word that a copy is complete may be believed
+ * @DCBM_PROOF_COMPARE:		it may not: the content is compared
+ * @DCBM_PROOF_SENTINEL:	after an error nothing later in the same chain completes, so
+ *				the completion of a last, private descriptor vouches for all
+ * @DCBM_PROOF_RESULT:		it reports errors in the result of the callback
+ */
+enum dcbm_proof {
+	DCBM_PROOF_COMPARE,
+	DCBM_PROOF_SENTINEL,
+	DCBM_PROOF_RESULT,
+};
+
+/**
+ * struct dcbm_engine - what must be known of a driver
+ * @driver:	its name; NULL for those not known
+ * @depth:	descriptors that may be in flight on one channel
+ * @issue_each:	call issue_pending after each submit, not once a group
+ * @stops:	when terminate_all() has succeeded and synchronize() returned, the device
+ *		writes no more
+ * @lingers:	it may still use a descriptor when its callback has returned, where
+ *		synchronize() does not wait for it
+ * @proof:	whether its completions can be believed
+ */
+struct dcbm_engine {
+	const char *driver;
+	unsigned int depth;
+	bool issue_each;
+	bool stops;
+	bool lingers;
+	enum dcbm_proof proof;
+};
+
+/**
+ * struct dcbm_desc - one descriptor
+ * @ch:		its channel
+ * @src:	bus address of the source
+ * @dst:	bus address of the destination
+ * @len:	bytes
+ * @first:	first piece of the share that it copies
+ * @nr:		pieces that it copies
+ * @status:	-EAGAIN until it is submitted, -EINPROGRESS until it completes, then 0 or
+ *		the driver's error
+ * @kept:	the device may still write: the folios are held, see quarantine.c
+ */
+struct dcbm_desc {
+	struct dcbm_channel *ch;
+	dma_addr_t src;
+	dma_addr_t dst;
+	unsigned int len;
+	unsigned short first;
+	unsigned short nr;
+	int status;
+	bool kept;
+};
+
+/**
+ * struct dcbm_share - the part of a batch that one channel copies
+ * @bytes:	its length
+ * @nr_pieces:	stretches of memory, each within one folio of the batch
+ * @nr_descs:	descriptors for them; 0 if they could not be mapped
+ * @mapped:	both lists are mapped for the channel's device
+ * @kept:	pieces that the device may still write while the channel is retired
+ * @pair:	of each piece, the pair of the batch
+ * @src:	sources of the pieces
+ * @dst:	destinations of the pieces, of the same lengths
+ * @descs:	the descriptors
+ */
+struct dcbm_share {
+	size_t bytes;
+	unsigned int nr_pieces;
+	unsigned int nr_descs;
+	bool mapped;
+	DECLARE_BITMAP(kept, DCBM_MAX_PIECES);
+	unsigned short pair[DCBM_MAX_PIECES];
+	struct scatterlist src[DCBM_MAX_PIECES];
+	struct scatterlist dst[DCBM_MAX_PIECES];
+	struct dcbm_desc descs[DCBM_MAX_PIECES];
+};
+
+/**
+ * struct dcbm_channel - a channel that is held
+ * @chan:	the channel
+ * @provider:	device that its driver is bound to
+ * @dev:	device that memory is mapped for, mostly the same
+ * @engine:	what is known of its driver
+ * @nid:	node it is near, or NUMA_NO_NODE
+ * @slot:	its place among those held
+ * @first:	first descriptor of the group in flight
+ * @next:	first descriptor not submitted
+ * @end:		first descriptor not to submit
+ * @pending:	callbacks to come
+ * @progress:	jiffies of the last submission or callback
+ * @waiting:	a group is in flight
+ * @stuck:	the group in flight has timed out
+ * @retired:	out of service until @pending is 0
+ * @unbound:	its driver has left the device
+ * @src_put:	pieces whose sources the quarantine has let go
+ * @list:	entry of a list of the quarantine
+ * @sentinel:	two cache lines' worth for a private descriptor, when the proof needs it
+ * @sentinel_dma: their bus address
+ * @last:	that descriptor
+ * @nr_descs:	descriptors submitted since the channel is held
+ * @bytes:	bytes of them
+ * @near_bytes:	of those, bytes whose destination it is near
+ * @share:	what it copies now
+ *
+ * Owned by whoever has claimed its slot; callbacks touch @pending, @progress and the status
+ * of their descriptor only, and nothing once they have lowered @pending.
+ */
+struct dcbm_channel {
+	struct dma_chan *chan;
+	const struct device *provider;
+	struct device *dev;
+	const struct dcbm_engine *engine;
+	int nid;
+	unsigned int slot;
+	unsigned int first;
+	unsigned int next;
+	unsigned int end;
+	atomic_t pending;
+	unsigned long progress;
+	bool waiting;
+	bool stuck;
+	bool retired;
+	bool unbound;
+	unsigned int src_put;
+	struct list_head list;
+	void *sentinel;
+	dma_addr_t sentinel_dma;
+	struct dcbm_desc last;
+	u64 nr_descs;
+	u64 bytes;
+	u64 near_bytes;
+	struct dcbm_share share;
+};
+
+/**
+ * struct dcbm_run - a batch being copied
+ * @batch:	the batch
+ * @nr:		channels claimed for it
+ * @ch:		the channels, nearest first
+ * @pair:	first pair that is not cut into shares yet
+ * @offset:	bytes of it that are
+ */
+struct dcbm_run {
+	struct ferry_batch *batch;
+	unsigned int nr;
+	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
+	unsigned int pair;
+	size_t offset;
+};
+
+/* What is verified, the words of the verify knob. */
+enum dcbm_verify {
+	DCBM_VERIFY_AUTO,
+	DCBM_VERIFY_ALWAYS,
+	DCBM_VERIFY_SAMPLED,
+	DCBM_VERIFY_NEVER,
+};
+
+/**
+ * struct dcbm_tuning - what the knobs set
+ * @channels:	the most that copy one batch
+ * @timeout_ms:	without progress for so long a channel is stuck
+ * @verify:	whether content is compared
+ * @always:	offload even what the CPU would copy faster
+ */
+struct dcbm_tuning {
+	unsigned int channels;
+	unsigned int timeout_ms;
+	enum dcbm_verify verify;
+	bool always;
+};
+
+/* The counters, one file each: descriptors = completed + errors + timeouts. */
+enum dcbm_counter {
+	DCBM_DESCRIPTORS,
+	DCBM_COMPLETED,
+	DCBM_ERRORS,
+	DCBM_TIMEOUTS,
+	DCBM_LATE,
+	DCBM_MISMATCHES,
+	DCBM_VERIFIED_BYTES,
+	DCBM_VERIFY_NS,
+	DCBM_MAP_FAILURES,
+	DCBM_PREP_FAILURES,
+	DCBM_REFUSED_SLOWER,
+	DCBM_REFUSED_BUSY,
+	DCBM_RETIRED,
+	DCBM_REVIVED,
+	DCBM_QUARANTINED_PAGES,
+	DCBM_ABANDONED_PAGES,
+	DCBM_NR_COUNTERS,
+};
+
+extern struct dcbm_tuning dcbm_tuning;
+extern atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
+extern const struct attribute_group *dcbm_groups[];
+extern struct wait_queue_head dcbm_wait;
+
+static inline void dcbm_count(enum dcbm_counter counter, s64 nr)
+{
+	atomic64_add(nr, &dcbm_counters[counter]);
+}
+
+/* The folios that a piece lies in. */
+static inline struct folio *dcbm_piece_src(struct dcbm_share *share, unsigned int piece)
+{
+	return page_folio(sg_page(&share->src[piece]));
+}
+
+static inline struct folio *dcbm_piece_dst(struct dcbm_share *share, unsigned int piece)
+{
+	return page_folio(sg_page(&share->dst[piece]));
+}
+
+/* dcbm.c */
+void dcbm_copy_with(struct dcbm_run *run);
+
+/* engine.c */
+const struct dcbm_engine *dcbm_engine(const struct dma_chan *chan);
+const struct dcbm_engine *dcbm_engine_nth(unsigned int nr);
+unsigned int dcbm_engine_number(const struct dcbm_engine *engine);
+#define DCBM_NR_ENGINES		8
+
+/* channels.c */
+extern struct mutex dcbm_mutex;
+int dcbm_channels_init(void);
+void dcbm_channels_exit(void);
+int dcbm_hold(void);
+void dcbm_recalibrate(void);
+void dcbm_release_all(void);
+int dcbm_set_devices(const char *names);
+ssize_t dcbm_show_devices(char *buf);
+void dcbm_claim(struct dcbm_run *run, unsigned int wanted,
+		const struct dcbm_engine *engine);
+void dcbm_unclaim(struct dcbm_channel *ch);
+struct dcbm_channel *dcbm_slot(unsigned int slot);
+void dcbm_return(struct dcbm_channel *ch);
+
+/* share.c */
+bool dcbm_cut(struct dcbm_run *run);
+int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch);
+void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs);
+
+/* drive.c */
+void dcbm_drive(struct dcbm_run *run);
+
+/* settle.c */
+bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch);
+
+/* verify.c */
+bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc, bool sampled);
+
+/* quarantine.c */
+void dcbm_retire(struct dcbm_channel *ch);
+void dcbm_abandon(struct dcbm_channel *ch);
+void dcbm_unbound(const struct device *dev);
+void dcbm_quarantine_exit(void);
+
+/* cost.c */
+void dcbm_calibrate(void);
+bool dcbm_pays(const struct dcbm_run *run);
+void dcbm_show_costs(struct seq_file *m);
+
+/* debugfs.c */
+void dcbm_debugfs_init(void);
+void dcbm_debugfs_exit(void);
+
+#endif /* _FERRY_DCBM_H */

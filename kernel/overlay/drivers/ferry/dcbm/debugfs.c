@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: What dcbm holds and what it measured
+ *
+ * /sys/kernel/debug/ferry_dcbm/channels has a line for each channel held,
+ *
+ *	NAME DRIVER node=N descriptors=N bytes=N near=N in service|retired
+ *
+ * where near counts the bytes whose destination is on the channel's own node,
+ * and costs what the calibration found. For people and tests; no interface to rely on.
+ *
+ * Lock order: dcbm_mutex.
+ */
+
+#include <linux/debugfs.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+
+#include "dcbm.h"
+
+static struct dentry *dcbm_dir;
+
+static void dcbm_show_channel(struct seq_file *m, const struct dcbm_channel *ch)
+{
+	seq_printf(m, "%s %s node=%d descriptors=%llu bytes=%llu near=%llu %s\n",
+		   dma_chan_name(ch->chan), dev_driver_string(ch->provider), ch->nid,
+		   ch->nr_descs, ch->bytes, ch->near_bytes,
+		   ch->retired ? "retired" : "in service");
+}
+
+static int channels_show(struct seq_file *m, void *unused)
+{
+	unsigned int slot;
+
+	guard(mutex)(&dcbm_mutex);
+	for (slot = 0; slot < DCBM_MAX_CHANNELS; slot++)
+		if (dcbm_slot(slot))
+			dcbm_show_channel(m, dcbm_slot(slot));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(channels);
+
+static int costs_show(struct seq_file *m, void *unused)
+{
+	guard(mutex)(&dcbm_mutex);
+	dcbm_show_costs(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(costs);
+
+/** dcbm_debugfs_init() - add the files; without debugfs there are none */
+void dcbm_debugfs_init(void)
+{
+	dcbm_dir = debugfs_create_dir("ferry_dcbm", NULL);
+	debugfs_create_file("channels", 0444, dcbm_dir, NULL, &channels_fops);
+	debugfs_create_file("costs", 0444, dcbm_dir, NULL, &costs_fops);
+}
+
+/** dcbm_debugfs_exit() - remove them */
+void dcbm_debugfs_exit(void)
+{
+	debugfs_remove(dcbm_dir);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: What is known of DMA drivers
+ *
+ * dmaengine has one call to copy memory and many readings of it: some drivers lose an
+ * issue_pending that comes while they are busy, others start one descriptor per call; some
+ * report errors, some report them as success; few can be stopped for certain. One row a
+ * driver says what was found by reading it and by trying. A driver without a row gets what
+ * suits all: one descriptor in flight, the content compared, no faith in termination.
+ *
+ * Lock order: none are taken.
+ */
+
+#include <linux/device/driver.h>
+#include <linux/string.h>
+
+#include "dcbm.h"
+
+static const struct dcbm_engine dcbm_engines[] = {
+	/* For those not listed. */
+	{ .depth = 1, .issue_each = true, .lingers = true, .proof = DCBM_PROOF_COMPARE },
+	/*
+	 * 32 descriptors a channel, one interrupt for a chain. An error resets the channel:
+	 * the head of the chain completes as if it were well, all others are dropped without
+	 * a callback, a sentinel among them. terminate_all() masks the interrupt and lets
+	 * the transfer run on.
+	 */
+	{ .driver = "xilinx-zynqmp-dma", .depth = 28, .proof = DCBM_PROOF_SENTINEL },
+	/*
+	 * The error of a descriptor never reaches its callback. terminate_all() frees the
+	 * descriptors while the queue runs. One command at a time.
+	 */
+	{ .driver = "ptdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
+	/*
+	 * Shares ptdma's code. issue_pending() spins until the descriptor before has been
+	 * unlinked, which a work does after the callback, without the channel's lock: with
+	 * one in flight, the mutex that prep takes keeps the two apart.
+	 */
+	{
+		.driver = "ae4dma", .depth = 1, .issue_each = true, .lingers = true,
+		.proof = DCBM_PROOF_COMPARE,
+	},
+	/* An issue_pending while busy is lost; no synchronize. */
+	{ .driver = "sf-pdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
+	/* terminate_all() resets the channel and says whether it could. */
+	{ .driver = "switchtec_dma", .depth = 64, .stops = true, .proof = DCBM_PROOF_RESULT },
+	/* Neither has a terminate_all(). */
+	{ .driver = "ioatdma", .depth = 64, .proof = DCBM_PROOF_RESULT },
+	{ .driver = "plx_dma", .depth = 64, .proof = DCBM_PROOF_RESULT },
+};
+
+static_assert(ARRAY_SIZE(dcbm_engines) == DCBM_NR_ENGINES);
+
+/**
+ * dcbm_engine() - what is known of a channel's driver
+ * @chan: the channel
+ *
+ * Context: any; the channel's device is bound.
+ * Return: its row, that for unknown drivers if it has none.
+ */
+const struct dcbm_engine *dcbm_engine(const struct dma_chan *chan)
+{
+	const struct device_driver *driver = chan->device->dev->driver;
+	unsigned int i;
+
+	for (i = 1; driver && i < DCBM_NR_ENGINES; i++)
+		if (!strcmp(driver->name, dcbm_engines[i].driver))
+			return &dcbm_engines[i];
+	return &dcbm_engines[0];
+}
+
+/** dcbm_engine_nth() - the row with this number, 0 to DCBM_NR_ENGINES - 1 */
+const struct dcbm_engine *dcbm_engine_nth(unsigned int nr)
+{
+	return &dcbm_engines[nr];
+}
+
+/** dcbm_engine_number() - the number of a row */
+unsigned int dcbm_engine_number(const struct dcbm_engine *engine)
+{
+	return engine - dcbm_engines;
+}

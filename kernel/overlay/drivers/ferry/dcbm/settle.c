@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: Settling what a channel has copied
+ *
+ * A folio may be moved to its destination when every descriptor of it has completed, and its
+ * completion can be believed. Where the driver reports errors, its word is enough; where it
+ * cannot, the content decides: both sides are compared after they were unmapped. A folio with
+ * a failed descriptor is left to the CPU, which copies it in the move phase; its neighbours
+ * are not concerned.
+ *
+ * Descriptors in flight on a channel that is stuck may still write. If the driver can stop the
+ * device for certain it is told to; otherwise the channel is retired, and what those descriptors
+ * may write is put into quarantine. Nothing that shares a mapping with them is unmapped, so
+ * their completed neighbours, whose content cannot be looked at before, are left to the CPU.
+ *
+ * Lock order: none are taken.
+ */
+
+#include <linux/bitmap.h>
+
+#include "dcbm.h"
+
+static void dcbm_fail(struct ferry_batch *batch, const struct dcbm_share *share,
+		      const struct dcbm_desc *desc, int err)
+{
+	unsigned int i;
+
+	for (i = desc->first; i < desc->first + desc->nr; i++)
+		batch->pairs[share->pair[i]].status = err;
+}
+
+/* Make sure that the device writes no more, if that can be done. */
+static void dcbm_stop(struct dcbm_channel *ch)
+{
+	unsigned int i;
+
+	if (!ch->engine->stops || dmaengine_terminate_sync(ch->chan))
+		return;
+	/* No callback runs any more, and none will. */
+	atomic_set(&ch->pending, 0);
+	ch->stuck = false;
+	for (i = ch->first; i < ch->next; i++)
+		if (ch->share.descs[i].status == -EINPROGRESS)
+			ch->share.descs[i].status = -ETIMEDOUT;
+}
+
+/*
+ * Decide once which descriptors are in flight: callbacks may come while this is done. Without
+ * its sentinel's completion no other one of a group counts.
+ */
+static void dcbm_keep(struct dcbm_channel *ch)
+{
+	bool sentinel = ch->engine->proof == DCBM_PROOF_SENTINEL;
+	unsigned int i;
+
+	bitmap_zero(ch->share.kept, DCBM_MAX_PIECES);
+	for (i = ch->first; i < ch->next; i++) {
+		struct dcbm_desc *desc = &ch->share.descs[i];
+
+		desc->kept = sentinel || READ_ONCE(desc->status) == -EINPROGRESS;
+		if (desc->kept)
+			bitmap_set(ch->share.kept, desc->first, desc->nr);
+	}
+}
+
+static void dcbm_tally(const struct dcbm_desc *desc)
+{
+	int status = READ_ONCE(desc->status);
+
+	if (desc->kept || status == -ETIMEDOUT)
+		dcbm_count(DCBM_TIMEOUTS, 1);
+	else if (!status)
+		dcbm_count(DCBM_COMPLETED, 1);
+	else if (status != -EAGAIN)
+		dcbm_count(DCBM_ERRORS, 1);
+}
+
+/* Is the content to be compared, though the driver reports success? */
+static bool dcbm_doubts(const struct dcbm_engine *engine)
+{
+	switch (READ_ONCE(dcbm_tuning.verify)) {
+	case DCBM_VERIFY_AUTO:
+		return engine->proof == DCBM_PROOF_COMPARE;
+	case DCBM_VERIFY_NEVER:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* What a descriptor came to: 0 if its pieces are complete. */
+static int dcbm_outcome(struct dcbm_channel *ch, const struct dcbm_desc *desc, bool doubts)
+{
+	bool sampled = READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_SAMPLED;
+
+	if (desc->kept)
+		return -EBUSY;
+	if (desc->status)
+		return desc->status;
+	/* Still mapped, so that the content is not the CPU's to see. */
+	if (ch->share.mapped)
+		return -EIO;
+	if (doubts && !dcbm_same(&ch->share, desc, sampled)) {
+		dcbm_count(DCBM_MISMATCHES, 1);
+		return -EIO;
+	}
+	return 0;
+}
+
+/**
+ * dcbm_settle() - find out which pairs a channel has copied, and make it fit for the next share
+ * @run:	the run
+ * @ch:		one of its channels, after dcbm_drive()
+ *
+ * Context: process context. May sleep.
+ * Return: true if the channel was retired, and is the run's no more.
+ */
+bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch)
+{
+	struct dcbm_share *share = &ch->share;
+	bool doubts = dcbm_doubts(ch->engine);
+	unsigned int i;
+
+	if (ch->stuck)
+		dcbm_stop(ch);
+	if (ch->stuck)
+		dcbm_keep(ch);
+	else
+		dcbm_unmap(share, ch, 0);
+	for (i = 0; i < share->nr_descs; i++) {
+		struct dcbm_desc *desc = &share->descs[i];
+		int err = dcbm_outcome(ch, desc, doubts);
+
+		dcbm_tally(desc);
+		if (err)
+			dcbm_fail(run->batch, share, desc, err);
+	}
+	if (!ch->stuck)
+		return false;
+	/* From here on it is the quarantine's. */
+	dcbm_retire(ch);
+	return true;
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: A DMA engine that fails on demand
+ *
+ * Platform devices with DMA channels whose "hardware" is a work that copies by the CPU. Files in
+ * /sys/kernel/debug/ferry_testdma/ make one descriptor in N, by chance, fail, 0 being never:
+ *
+ *	error		not copied, and reported
+ *	lie		half copied, and reported as success
+ *	lost		not copied, never completed
+ *	late		copied and completed late_ms milliseconds later
+ *	prep		not taken: prep returns NULL
+ *
+ * and hits_* count how often that happened. The driver's name is the module parameter role, so
+ * that dcbm takes it for a driver that it knows. As "xilinx-zynqmp-dma" it answers an error as
+ * that driver does: the descriptor completes as if it were well, and all behind it are dropped.
+ *
+ * Life cycle of a descriptor: allocated by prep, without waiting for memory; submitted; issued;
+ * taken by the channel's work, which frees it after its callback. What is lost or dropped is
+ * freed then and there.
+ *
+ * Lock order: a channel's spinlock is the only one, and not held while a callback runs.
+ */
+
+#include <linux/debugfs.h>
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "../../../dma/dmaengine.h"
+
+static char *role = "ferry_testdma";
+module_param(role, charp, 0444);
+MODULE_PARM_DESC(role, "name of the driver to pass for");
+static unsigned int devices = 2;
+module_param(devices, uint, 0444);
+MODULE_PARM_DESC(devices, "devices, near the memory nodes in turn (1 to 16)");
+static unsigned int channels = 2;
+module_param(channels, uint, 0444);
+MODULE_PARM_DESC(channels, "channels of each (1 to 16)");
+
+#define TESTDMA_MAX	16
+
+enum testdma_fault {
+	TESTDMA_ERROR,
+	TESTDMA_LIE,
+	TESTDMA_LOST,
+	TESTDMA_LATE,
+	TESTDMA_PREP,
+	TESTDMA_NR_FAULTS,
+};
+
+static const char * const testdma_names[] = { "error", "lie", "lost", "late", "prep" };
+static const char * const testdma_hit_names[] = {
+	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_prep",
+};
+
+static u32 testdma_rate[TESTDMA_NR_FAULTS];
+static atomic_t testdma_hits[TESTDMA_NR_FAULTS];
+static u32 testdma_late_ms = 100;
+
+struct testdma_desc {
+	struct dma_async_tx_descriptor tx;
+	struct list_head node;
+	dma_addr_t src;
+	dma_addr_t dst;
+	size_t len;
+};
+
+struct testdma_chan {
+	struct dma_chan chan;
+	/* Protects both lists, and the cookies of chan. */
+	spinlock_t lock;
+	struct list_head submitted;
+	struct list_head issued;
+	struct work_struct work;
+	wait_queue_head_t stop_wait;
+	bool stop;
+};
+
+struct testdma {
+	struct dma_device dma;
+	struct workqueue_struct *wq;
+	struct testdma_chan chans[TESTDMA_MAX];
+};
+
+static struct platform_device *testdma_pdevs[TESTDMA_MAX];
+static struct dentry *testdma_dir;
+
+static struct testdma_chan *to_testdma_chan(struct dma_chan *chan)
+{
+	return container_of(chan, struct testdma_chan, chan);
+}
+
+static bool testdma_fails(enum testdma_fault fault)
+{
+	u32 rate = READ_ONCE(testdma_rate[fault]);
+
+	if (!rate || get_random_u32_below(rate))
+		return false;
+	atomic_inc(&testdma_hits[fault]);
+	return true;
+}
+
+static dma_cookie_t testdma_submit(struct dma_async_tx_descriptor *tx)
+{
+	struct testdma_desc *desc = container_of(tx, struct testdma_desc, tx);
+	struct testdma_chan *tc = to_testdma_chan(tx->chan);
+
+	guard(spinlock_irqsave)(&tc->lock);
+	list_add_tail(&desc->node, &tc->submitted);
+	return dma_cookie_assign(tx);
+}
+
+static struct dma_async_tx_descriptor *
+testdma_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
+	     unsigned long flags)
+{
+	struct testdma_desc *desc;
+
+	if (testdma_fails(TESTDMA_PREP))
+		return NULL;
+	desc = kzalloc_obj(*desc, GFP_NOWAIT);
+	if (!desc)
+		return NULL;
+	dma_async_tx_descriptor_init(&desc->tx, chan);
+	desc->tx.flags = flags;
+	desc->tx.tx_submit = testdma_submit;
+	desc->src = src;
+	desc->dst = dst;
+	desc->len = len;
+	return &desc->tx;
+}
+
+static void testdma_issue(struct dma_chan *chan)
+{
+	struct testdma_chan *tc = to_testdma_chan(chan);
+	struct testdma *td = container_of(chan->device, struct testdma, dma);
+
+	scoped_guard(spinlock_irqsave, &tc->lock)
+		list_splice_tail_init(&tc->submitted, &tc->issued);
+	queue_work(td->wq, &tc->work);
+}
+
+static void testdma_copy(const struct testdma_desc *desc, size_t len)
+{
+	/* A platform device without an IOMMU: bus addresses are physical ones. */
+	memcpy(phys_to_virt(desc->dst), phys_to_virt(desc->src), len);
+}
+
+static void testdma_complete(struct testdma_chan *tc, struct testdma_desc *desc,
+			     enum dmaengine_tx_result outcome)
+{
+	struct dmaengine_result result = { .result = outcome };
+
+	scoped_guard(spinlock_irqsave, &tc->lock)
+		dma_cookie_complete(&desc->tx);
+	dmaengine_desc_get_callback_invoke(&desc->tx, &result);
+	kfree(desc);
+}
+
+static void testdma_drop_list(struct list_head *list)
+{
+	struct testdma_desc *desc, *next;
+
+	list_for_each_entry_safe(desc, next, list, node)
+		kfree(desc);
+	INIT_LIST_HEAD(list);
+}
+
+static void testdma_drop(struct testdma_chan *tc)
+{
+	LIST_HEAD(dropped);
+
+	scoped_guard(spinlock_irqsave, &tc->lock) {
+		list_splice_init(&tc->issued, &dropped);
+		list_splice_init(&tc->submitted, &dropped);
+	}
+	testdma_drop_list(&dropped);
+}
+
+static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
+{
+	if (strcmp(role, "xilinx-zynqmp-dma")) {
+		testdma_complete(tc, desc, DMA_TRANS_WRITE_FAILED);
+		return;
+	}
+	testdma_complete(tc, desc, DMA_TRANS_NOERROR);
+	testdma_drop(tc);
+}
+
+static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
+{
+	if (testdma_fails(TESTDMA_ERROR)) {
+		testdma_fail(tc, desc);
+		return;
+	}
+	if (testdma_fails(TESTDMA_LIE)) {
+		testdma_copy(desc, desc->len / 2);
+		testdma_complete(tc, desc, DMA_TRANS_NOERROR);
+		return;
+	}
+	if (testdma_fails(TESTDMA_LOST)) {
+		kfree(desc);
+		return;
+	}
+	if (testdma_fails(TESTDMA_LATE) &&
+	    wait_event_timeout(tc->stop_wait, READ_ONCE(tc->stop),
+			       msecs_to_jiffies(READ_ONCE(testdma_late_ms)))) {
+		kfree(desc);
+		return;
+	}
+	testdma_copy(desc, desc->len);
+	testdma_complete(tc, desc, DMA_TRANS_NOERROR);
+}
+
+static struct testdma_desc *testdma_next(struct testdma_chan *tc)
+{
+	struct testdma_desc *desc;
+
+	guard(spinlock_irqsave)(&tc->lock);
+	desc = list_first_entry_or_null(&tc->issued, struct testdma_desc, node);
+	if (desc)
+		list_del(&desc->node);
+	return desc;
+}
+
+static void testdma_work(struct work_struct *work)
+{
+	struct testdma_chan *tc = container_of(work, struct testdma_chan, work);
+	struct testdma_desc *desc;
+
+	while (!READ_ONCE(tc->stop) && (desc = testdma_next(tc)))
+		testdma_do(tc, desc);
+}
+
+/* Nothing is written, and no callback runs, once this returns. */
+static void testdma_stop(struct testdma_chan *tc)
+{
+	WRITE_ONCE(tc->stop, true);
+	wake_up_all(&tc->stop_wait);
+	cancel_work_sync(&tc->work);
+	testdma_drop(tc);
+	WRITE_ONCE(tc->stop, false);
+}
+
+static int testdma_terminate(struct dma_chan *chan)
+{
+	testdma_drop(to_testdma_chan(chan));
+	return 0;
+}
+
+static void testdma_synchronize(struct dma_chan *chan)
+{
+	/* Only a driver that is trusted to stop its device does; others let it run on. */
+	if (!strcmp(role, "switchtec_dma"))
+		testdma_stop(to_testdma_chan(chan));
+}
+
+static void testdma_free_chan(struct dma_chan *chan)
+{
+	testdma_stop(to_testdma_chan(chan));
+}
+
+static enum dma_status testdma_status(struct dma_chan *chan, dma_cookie_t cookie,
+				      struct dma_tx_state *state)
+{
+	return dma_cookie_status(chan, cookie, state);
+}
+
+static void testdma_add_chan(struct testdma *td, struct testdma_chan *tc)
+{
+	spin_lock_init(&tc->lock);
+	INIT_LIST_HEAD(&tc->submitted);
+	INIT_LIST_HEAD(&tc->issued);
+	INIT_WORK(&tc->work, testdma_work);
+	init_waitqueue_head(&tc->stop_wait);
+	tc->chan.device = &td->dma;
+	dma_cookie_init(&tc->chan);
+	list_add_tail(&tc->chan.device_node, &td->dma.channels);
+}
+
+static void testdma_describe(struct testdma *td, struct device *dev)
+{
+	struct dma_device *dma = &td->dma;
+	unsigned int i;
+
+	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
+	dma->dev = dev;
+	dma->device_prep_dma_memcpy = testdma_prep;
+	dma->device_issue_pending = testdma_issue;
+	dma->device_terminate_all = testdma_terminate;
+	dma->device_synchronize = testdma_synchronize;
+	dma->device_free_chan_resources = testdma_free_chan;
+	dma->device_tx_status = testdma_status;
+	INIT_LIST_HEAD(&dma->channels);
+	for (i = 0; i < channels; i++)
+		testdma_add_chan(td, &td->chans[i]);
+}
+
+static int testdma_probe(struct platform_device *pdev)
+{
+	struct testdma *td = devm_kzalloc(&pdev->dev, sizeof(*td), GFP_KERNEL);
+	int err;
+
+	if (!td)
+		return -ENOMEM;
+	td->wq = alloc_workqueue("testdma/%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
+				 dev_name(&pdev->dev));
+	if (!td->wq)
+		return -ENOMEM;
+	testdma_describe(td, &pdev->dev);
+	platform_set_drvdata(pdev, td);
+	err = dma_async_device_register(&td->dma);
+	if (err)
+		destroy_workqueue(td->wq);
+	return err;
+}
+
+static void testdma_remove(struct platform_device *pdev)
+{
+	struct testdma *td = platform_get_drvdata(pdev);
+	unsigned int i;
+
+	dma_async_device_unregister(&td->dma);
+	for (i = 0; i < channels; i++)
+		testdma_stop(&td->chans[i]);
+	destroy_workqueue(td->wq);
+}
+
+static struct platform_driver testdma_driver = {
+	.probe = testdma_probe,
+	.remove = testdma_remove,
+};
+
+static void testdma_unregister_devices(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < devices; i++)
+		platform_device_unregister(testdma_pdevs[i]);
+}
+
+static int testdma_register_devices(void)
+{
+	int nid = first_online_node;
+	unsigned int i;
+
+	for (i = 0; i < devices; i++) {
+		struct platform_device *pdev = platform_device_alloc(role, i);
+
+		if (!pdev)
+			return -ENOMEM;
+		set_dev_node(&pdev->dev, nid);
+		dma_coerce_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+		if (platform_device_add(pdev)) {
+			platform_device_put(pdev);
+			return -EIO;
+		}
+		testdma_pdevs[i] = pdev;
+		nid = next_node_in(nid, node_online_map);
+	}
+	return 0;
+}
+
+static void testdma_make_files(void)
+{
+	unsigned int i;
+
+	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
+	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
+	for (i = 0; i < TESTDMA_NR_FAULTS; i++) {
+		debugfs_create_u32(testdma_names[i], 0644, testdma_dir, &testdma_rate[i]);
+		debugfs_create_atomic_t(testdma_hit_names[i], 0444, testdma_dir,
+					&testdma_hits[i]);
+	}
+}
+
+static int __init testdma_init(void)
+{
+	int err;
+
+	if (!devices || devices > TESTDMA_MAX || !channels || channels > TESTDMA_MAX)
+		return -EINVAL;
+	testdma_driver.driver.name = role;
+	err = platform_driver_register(&testdma_driver);
+	if (err)
+		return err;
+	err = testdma_register_devices();
+	if (err) {
+		testdma_unregister_devices();
+		platform_driver_unregister(&testdma_driver);
+		return err;
+	}
+	testdma_make_files();
+	return 0;
+}
+module_init(testdma_init);
+
+static void __exit testdma_exit(void)
+{
+	debugfs_remove(testdma_dir);
+	testdma_unregister_devices();
+	platform_driver_unregister(&testdma_driver);
+}
+module_exit(testdma_exit);
+
+MODULE_DESCRIPTION("A DMA engine that fails on demand, for tests");
+MODULE_LICENSE("GPL");
