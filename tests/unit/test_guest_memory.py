@@ -69,11 +69,14 @@ def test_newer_range_replaces_an_older(fd: int) -> None:
     assert memory.read(PAGE, PAGE) == os.pread(fd, PAGE, 8 * PAGE)
 
 
-def test_view_under_way_outlives_the_mapping(fd: int) -> None:
+def test_unmapped_is_gone_and_so_are_the_files(fd: int) -> None:
     memory = GuestMemory()
-    memory.map(0, SIZE, fd, 0, True)
-    (view,) = memory.pieces(0, 16)
-    memory.clear()
-    assert bytes(view) == os.pread(fd, 16, 0)
+    memory.map(0, PAGE, fd, 0, True)
+    memory.map(PAGE, PAGE, fd, PAGE, True)
+    memory.unmap(0, PAGE)
     with pytest.raises(BadAddress):
         memory.read(0, 1)
+    assert memory.read(PAGE, 1)
+    memory.clear()
+    with pytest.raises(BadAddress):
+        memory.read(PAGE, 1)
