@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import paths, proc, source
+from ferry import paths, proc, qemu, source
 from ferry.errors import FerryError, InfraError
 
 MEMORY_BYTES = 4_000_000_000
@@ -89,6 +89,7 @@ def findings() -> Iterator[Finding]:
     yield _room("cache", paths.cache_dir(), DISK_BYTES)
     yield _memory()
     yield _kvm()
+    yield _vfio_user()
     yield _source()
 
 
@@ -123,6 +124,12 @@ def _kvm() -> Finding:
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return Finding(True, "KVM", "none; emulation, several times slower")
     return Finding(True, "KVM", "/dev/kvm is there; the first boot probes whether it works")
+
+
+def _vfio_user() -> Finding:
+    """Never a fault: only the boards with device models need it, and they fetch it."""
+    found = qemu.at_hand()
+    return Finding(True, qemu.DEVICE, str(found) if found else "to be fetched from Debian when x86-ptdma first boots")
 
 
 def _source() -> Finding:

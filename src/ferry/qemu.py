@@ -33,17 +33,26 @@ exec "$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/lib/x86_64-linux-g
 """
 
 
-def with_vfio_user() -> Path:
-    """The program to run; fetched on first use where the host's own is too old. Raises InfraError."""
+def at_hand() -> Path | None:
+    """The program to run, when it is the host's own or was fetched before."""
     installed = shutil.which(PROGRAM)
     if installed and _has_device(Path(installed)):
         return Path(installed)
-    home = paths.cache_dir() / "qemu"
-    if not home.is_dir():
-        with paths.lock("qemu"):
-            if not home.is_dir():
-                _fetch(home)
-    return home / PROGRAM
+    return _home() / PROGRAM if _home().is_dir() else None
+
+
+def with_vfio_user() -> Path:
+    """The program to run; fetched on first use where the host's own is too old. Raises InfraError."""
+    if found := at_hand():
+        return found
+    with paths.lock("qemu"):
+        if not _home().is_dir():
+            _fetch(_home())
+    return _home() / PROGRAM
+
+
+def _home() -> Path:
+    return paths.cache_dir() / "qemu"
 
 
 def _has_device(program: Path) -> bool:

@@ -44,6 +44,16 @@ def test_every_board_loads_and_its_fragments_are_there() -> None:
             assert config.fragments(loaded, kernel, debug=True)
 
 
+def test_boards_that_share_a_build_share_its_kernels() -> None:
+    """Otherwise each would undo the other's objects."""
+    made: dict[str, set[tuple[object, ...]]] = {}
+    for board in map(boards.load, boards.names()):
+        made.setdefault(board.build, set()).add((
+            board.arch, board.image, board.targets, board.configs, board.ferry_configs, board.debug_configs,
+            board.ferry_debug_configs, board.external))
+    assert {build: len(kinds) for build, kinds in made.items() if len(kinds) > 1} == {}
+
+
 def test_release_kernels_have_no_debug_option() -> None:
     """A figure of a kernel with DEBUG_VM is a figure of DEBUG_VM."""
     for name in boards.names():

@@ -24,6 +24,8 @@ from ferry.devices.pci import Device
 from ferry.devices.server import Server, listen
 
 MODELS = {ptdma.NAME: ptdma.make, ae4dma.NAME: ae4dma.make}
+SWITCH_S = 0.0005
+"""A register access waits for a thread that computes at most that long: Python's own 5 ms are a hundred accesses."""
 POLL_S = 0.05
 """How soon a request for the counters is seen."""
 
@@ -62,6 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="+", choices=sorted(MODELS))
     args = parser.parse_args(argv)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(relativeCreated)9.0f ms %(message)s")
+    sys.setswitchinterval(SWITCH_S)
     try:
         _serve(args.share, args.sockets, args.names)
     finally:

@@ -54,10 +54,11 @@ class Ae4dmaQueue(Queue):
         if offset in self._registers and offset != READ_INDEX:
             self._registers[offset] = value
 
-    def fetch(self) -> Job | None:
+    def pending(self) -> bool:
         registers = self._registers
-        if not registers[SIZE] or registers[READ_INDEX] == registers[WRITE_INDEX] % registers[SIZE]:
-            return None
+        return bool(registers[SIZE]) and registers[READ_INDEX] != registers[WRITE_INDEX] % registers[SIZE]
+
+    def fetch(self) -> Job:
         flags, _, _, _, length, _, source, destination = DESCRIPTOR.unpack(
             self.memory.read(self._descriptor(), DESCRIPTOR.size))
         self._interrupts_on = bool(flags & INTERRUPT_ON_COMPLETION)

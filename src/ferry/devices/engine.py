@@ -47,6 +47,8 @@ class Queue(ABC):
 
     def __init__(self, around: Surroundings) -> None:
         self.counters = Counters()
+        self.used = False
+        """Whether the driver ever wrote to it."""
         self.memory = around.memory
         self._around = around
         self._changed = threading.Condition(threading.RLock())
@@ -69,8 +71,12 @@ class Queue(ABC):
         """Registers as they are after a reset."""
 
     @abstractmethod
-    def fetch(self) -> Job | None:
-        """The next descriptor, None when there is none to run. Raises BadAddress when it cannot be read."""
+    def pending(self) -> bool:
+        """Whether there is a descriptor to run."""
+
+    @abstractmethod
+    def fetch(self) -> Job:
+        """The next descriptor. Raises BadAddress when it cannot be read."""
 
     @abstractmethod
     def finish(self, good: bool) -> None:
@@ -82,13 +88,18 @@ class Queue(ABC):
             return self.get(offset)
 
     def write(self, offset: int, value: int) -> None:
-        """Write a register, for the server; whatever it means, the queue's thread looks for work."""
+        """Write a register, for the server; where that gives the queue's thread something to do, wake it."""
         with self._changed:
+            self.used = True
             self.put(offset, value)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name=str(self), daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            if self.pending():
+                self._wake()
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=str(self), daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def reset(self) -> None:
         """Abandon what is under way; return when nothing of it can happen any more."""
@@ -97,11 +108,6 @@ class Queue(ABC):
             self.clear()
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._copying)
-
-    @property
-    def used(self) -> bool:
-        """Whether the driver ever touched it."""
-        return self._thread is not None
 
     def interrupt(self) -> None:
         """Raise the queue's interrupt."""
@@ -114,16 +120,14 @@ class Queue(ABC):
     def _work(self) -> None:
         with self._changed:
             while True:
+                self._changed.wait_for(self.pending)
                 try:
                     job = self.fetch()
                 except BadAddress as error:
                     _log.error("%s: the descriptor itself: %s; stopped until reset", self, error)
                     self._wait(self._epoch, None)
-                    continue
-                if job:
-                    self._run(job)
                 else:
-                    self._changed.wait()
+                    self._run(job)
 
     def _run(self, job: Job) -> None:
         epoch = self._epoch
@@ -161,7 +165,8 @@ class Queue(ABC):
 
     def _carry_out(self, job: Job, fault: Fault | None) -> bool:
         """Copy as much as the fault lets; whether the device then says that it went well."""
-        length = {Fault.ERROR: 0, Fault.CORRUPT: 0, Fault.PARTIAL: job.length // 2}.get(fault, job.length)  # type: ignore[arg-type]
+        nothing = fault in (Fault.ERROR, Fault.CORRUPT)
+        length = 0 if nothing else job.length // 2 if fault is Fault.PARTIAL else job.length
         self.counters.errors += fault is Fault.ERROR
         self.counters.corrupt += fault is Fault.CORRUPT
         self.counters.partial += fault is Fault.PARTIAL

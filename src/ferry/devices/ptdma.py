@@ -53,10 +53,11 @@ class PtdmaQueue(Queue):
         if offset == INTERRUPT_ENABLE:
             self._interrupt_if_due()
 
-    def fetch(self) -> Job | None:
+    def pending(self) -> bool:
+        return bool(self._registers[CONTROL] & RUN) and self._registers[HEAD] != self._registers[TAIL]
+
+    def fetch(self) -> Job:
         control, head = self._registers[CONTROL], self._registers[HEAD]
-        if not control & RUN or head == self._registers[TAIL]:
-            return None
         words = DESCRIPTOR.unpack(self.memory.read(control >> 16 << 32 | head, DESCRIPTOR.size))
         self._interrupts_on = bool(words[0] & INTERRUPT_ON_COMPLETION)
         return Job(_address(words[2], words[3]), _address(words[4], words[5]), words[1])

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The models of PTDMA and AE4DMA: what a driver sees of them, in health and in each of their faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from vfio_client import BASE, MEMORY, TARGET, Ae4dmaDriver, Driver, PtdmaDriver
+
+from ferry.devices import ae4dma, ptdma
+
+
+@pytest.fixture
+def pt(tmp_path: Path) -> Iterator[PtdmaDriver]:
+    driver = PtdmaDriver(tmp_path)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def ae4(tmp_path: Path) -> Iterator[Ae4dmaDriver]:
+    driver = Ae4dmaDriver(tmp_path)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(params=[PtdmaDriver, Ae4dmaDriver])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PtdmaDriver | Ae4dmaDriver]:
+    driver = request.param(tmp_path)
+    yield driver
+    driver.close()
+
+
+def untouched(driver: Driver) -> bool:
+    return not any(driver.target())
+
+
+def test_ptdma_copies_round_its_ring(pt: PtdmaDriver) -> None:
+    for number in range(70):
+        pt.client.memory[TARGET : TARGET + 64] = bytes(64)
+        pt.submit()
+        assert pt.interrupted(), number
+        assert pt.handle() == 0
+        assert pt.target() == pt.source
+    assert pt.row() | {"completed": 70, "interrupts": 70, "bytes": 70 * 4096} == pt.row()
+
+
+def test_ptdma_without_interrupts_is_polled(pt: PtdmaDriver) -> None:
+    pt.put(ptdma.INTERRUPT_ENABLE, 0)
+    pt.submit()
+    pt.await_row("completed", 1)
+    assert pt.get(ptdma.INTERRUPT_STATUS) == ptdma.COMPLETED
+    assert not pt.interrupted(seconds=0)
+    pt.put(ptdma.INTERRUPT_ENABLE, 3)
+    assert pt.interrupted()
+
+
+def test_ptdma_halts_at_an_error_until_the_driver_moves_on(pt: PtdmaDriver) -> None:
+    pt.fault(error=1)
+    pt.submit()
+    assert pt.interrupted()
+    assert not pt.get(ptdma.CONTROL) & ptdma.RUN
+    assert pt.handle() == ptdma.ERROR_CODE
+    assert untouched(pt)
+    pt.fault()
+    pt.submit()
+    assert pt.interrupted()
+    assert pt.handle() == 0
+    assert pt.target() == pt.source
+    assert (pt.row()["errors"], pt.row()["completed"]) == (1, 1)
+
+
+def test_ptdma_stopped_fetches_nothing(pt: PtdmaDriver) -> None:
+    pt.put(ptdma.TAIL, (BASE & 0xFFFFFFFF) + 32)
+    pt.put(ptdma.CONTROL, pt.control)
+    assert not pt.interrupted(seconds=0.05)
+    assert pt.row()["descriptors"] == 0
+
+
+def test_ae4dma_copies_round_its_ring_and_says_so_in_the_descriptor(ae4: Ae4dmaDriver) -> None:
+    for number in range(70):
+        mine = ae4.submit()
+        assert ae4.interrupted(), number
+        assert ae4.outcome(mine) == (ae4dma.COMPLETED, 0)
+        assert ae4.get(ae4dma.READ_INDEX) == ae4.index
+    assert ae4.target() == ae4.source
+    assert ae4.get(ae4dma.INTERRUPT_STATUS) == 1
+
+
+def test_ae4dma_goes_on_after_an_error(ae4: Ae4dmaDriver) -> None:
+    ae4.fault(error=1)
+    assert ae4.outcome_after(ae4.submit()) == (ae4dma.FAILED, ae4dma.ERROR_CODE)
+    assert untouched(ae4)
+    ae4.fault()
+    assert ae4.outcome_after(ae4.submit()) == (ae4dma.COMPLETED, 0)
+    assert ae4.target() == ae4.source
+
+
+def test_ae4dma_goes_on_after_a_termination(ae4: Ae4dmaDriver) -> None:
+    """pt_terminate_all() writes this to a queue that has no such register, and nobody sets it again."""
+    ae4.put(ae4dma.CONTROL, 0)
+    assert ae4.outcome_after(ae4.submit()) == (ae4dma.COMPLETED, 0)
+
+
+def test_ae4dma_last_queue_has_its_own_vector(tmp_path: Path) -> None:
+    driver = Ae4dmaDriver(tmp_path, queue=15)
+    driver.submit()
+    assert driver.interrupted(vector=15)
+    assert driver.target() == driver.source
+    assert [row["queue"] for row in driver.client.device.report()["queues"]] == [15]
+    driver.close()
+
+
+def test_corrupt_is_a_success_that_copied_nothing(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(corrupt=1)
+    either.submit()
+    assert either.interrupted()
+    assert untouched(either)
+    assert either.row() | {"completed": 1, "corrupt": 1, "errors": 0, "bytes": 0} == either.row()
+
+
+def test_partial_is_a_success_that_copied_half(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(partial=1)
+    either.submit()
+    assert either.interrupted()
+    assert either.target() == either.source[:2048] + bytes(2048)
+    assert either.row() | {"completed": 1, "partial": 1, "bytes": 2048} == either.row()
+
+
+def test_delay_holds_for_each(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(delay_us=100_000)
+    started = time.monotonic()
+    either.submit()
+    assert either.interrupted()
+    assert time.monotonic() - started >= 0.1
+
+
+def test_late_writes_late(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(late=1, late_ms=300)
+    either.submit()
+    assert not either.interrupted(seconds=0.1)
+    assert untouched(either)
+    assert either.interrupted()
+    assert either.target() == either.source
+    assert either.row()["late"] == 1
+
+
+@pytest.mark.parametrize("how", ["reset", "bus master"])
+def test_reset_abandons_what_is_late(either: PtdmaDriver | Ae4dmaDriver, how: str) -> None:
+    either.fault(late=1, late_ms=400)
+    either.submit()
+    either.await_row("descriptors", 1)
+    if how == "reset":
+        either.client.device.reset()
+    else:
+        either.client.bus_master(False)
+    assert not either.interrupted(seconds=0.6)
+    assert untouched(either)
+    assert either.row() | {"abandoned": 1, "late": 0, "completed": 0} == either.row()
+
+
+def test_stall_lasts_until_the_driver_is_bound_anew(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(stall=1)
+    either.submit()
+    either.await_row("stalls", 1)
+    either.fault()
+    either.submit()
+    assert not either.interrupted(seconds=0.2)
+    assert untouched(either)
+    either.client.bus_master(False)
+    either.probe()
+    either.submit()
+    assert either.interrupted()
+    assert either.target() == either.source
+    assert either.row() | {"descriptors": 2, "completed": 1, "stalls": 1, "abandoned": 0} == either.row()
+
+
+def test_bad_address_is_an_error_and_touches_nothing(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    """The target's end is not the guest's memory."""
+    either.submit(target=BASE + MEMORY - 2048)
+    assert either.interrupted()
+    assert either.row() | {"bad_addresses": 1, "completed": 0, "bytes": 0} == either.row()
+    assert not any(either.client.memory[MEMORY - 2048 :])
+
+
+def test_ring_that_is_not_there_stops_the_queue_until_reset(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.client.device.memory.clear()
+    either.submit()
+    assert not either.interrupted(seconds=0.1)
+    either.client.map()
+    either.client.bus_master(False)
+    either.probe()
+    either.submit()
+    assert either.interrupted()
+
+
+def test_same_seed_same_fate_in_each_run(tmp_path: Path) -> None:
+    def errors(name: str) -> list[int]:
+        (tmp_path / name).mkdir()
+        driver = Ae4dmaDriver(tmp_path / name)
+        driver.fault(seed=5, error=3)
+        fates = [driver.outcome_after(driver.submit())[0] for _ in range(40)]
+        driver.close()
+        return fates
+
+    first = errors("a")
+    assert first == errors("b")
+    assert {ae4dma.COMPLETED, ae4dma.FAILED} == set(first)
+
+
+def test_change_of_the_file_starts_the_numbering_anew(ae4: Ae4dmaDriver) -> None:
+    def fates(seed: int) -> list[int]:
+        ae4.fault(seed=seed, error=3)
+        return [ae4.outcome_after(ae4.submit())[0] for _ in range(20)]
+
+    first = fates(5)
+    fates(6)
+    assert fates(5) == first
