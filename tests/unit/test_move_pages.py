@@ -16,6 +16,7 @@ import ferry.bench
 from ferry import boot, build, guest, runs
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
+from ferry.build import Kernel
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
@@ -160,3 +161,16 @@ def test_the_bar_is_as_long_as_the_sweep() -> None:
     args = parsed("--vs", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
     sweep = move_pages.plan_for(args, load("x86-numa"))
     assert move_pages.rounds(sweep) == 2 * (5 + 1) * (4 + 1)
+
+
+def test_dcbm_needs_a_board_with_an_engine() -> None:
+    with pytest.raises(UsageError, match="no DMA engine"):
+        move_pages.plan_for(parsed("--migrator", "dcbm"), load("x86-numa"))
+    assert not any(one.migrator == "dcbm" for one in move_pages.plan_for(parsed(), load("x86-numa")).configs)
+
+
+def test_the_drivers_of_a_boards_engines_are_loaded_before_dcbm() -> None:
+    modules = {name: Path(f"/m/{name}.ko") for name in ("ptdma", "ae4dma", "ferry_dcbm")}
+    kernel = Kernel(Path("/m/bzImage"), modules, Path("/m/config"), "key", Path("/m/log"), "7.3.4", Path("/m/tree"))
+    assert move_pages.insmods(kernel, [*load("x86-ptdma").drivers, "ferry_dcbm"]) == [
+        ["insmod", "/m/ptdma.ko"], ["insmod", "/m/ae4dma.ko", "max_hw_q=4"], ["insmod", "/m/ferry_dcbm.ko"]]

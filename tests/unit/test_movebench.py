@@ -35,7 +35,7 @@ def test_stores_make_rows_of_their_own() -> None:
 
 def test_script_quotes_its_paths_and_fails_on_a_module_that_does_not_load() -> None:
     program, module = Path("/a dir/movebench"), Path("/a dir/ferry_mtcopy.ko")
-    text = movebench.script(program, made_up.plan((4096, 2 << 20)), (STOCK,), [module])
+    text = movebench.script(program, made_up.plan((4096, 2 << 20)), (STOCK,), [["insmod", str(module)]])
     assert f"insmod {shlex.quote(str(module))} || exit 3" in text
     assert text.count(shlex.quote(str(program))) == 2
     assert '"$FERRY_SHARE"/2m.status' in text

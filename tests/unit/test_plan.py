@@ -56,3 +56,15 @@ def test_too_few_samples_are_refused() -> None:
 
 def test_off_is_always_measured() -> None:
     assert [one.label for one in plan.configs(plan.Choice(["mtcopy"], [2]))] == ["off", "mtcopy2"]
+
+
+def test_channels_and_verification_make_rows_of_their_own() -> None:
+    chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[1, 16], verify=["auto", "always"]))
+    assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always", "dcbm16-always"]
+    assert chosen[2].argument == "dcbm16-auto:dcbm/channels=16,dcbm/verify=auto,migrator=dcbm"
+
+
+@pytest.mark.parametrize("text", ["0", "65", "x", ""])
+def test_a_channel_count_is_one_the_kernel_takes(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="1 to 64"):
+        plan.channel_count(text)

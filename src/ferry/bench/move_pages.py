@@ -8,7 +8,7 @@ configuration alternate with boots of ours.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,7 @@ from ferry.bench.plan import STOCK, Plan
 from ferry.bench.summary import BootResult
 from ferry.boards import Board
 from ferry.build import Kernel
-from ferry.errors import InfraError
+from ferry.errors import InfraError, UsageError
 
 NAME = "move_pages"
 SCRIPT = "sweep.sh"
@@ -31,6 +31,9 @@ MIB = 1 << 20
 #: Counting instructions is ten times slower, but a count is stable however little is moved: several batches will do.
 TOTALS = {4 << 10: 32 * MIB, 64 << 10: 64 * MIB, 2 << 20: 256 * MIB}
 COUNTED_TOTALS = {4 << 10: 32 * MIB, 2 << 20: 64 * MIB}
+
+WITH_ENGINES = ("zcu102", "x86-ptdma", "x86-ptdma-iommu")
+BOARDS = ("x86-numa", "x86-icount", *WITH_ENGINES)
 
 #: Hogs leave a mover half a CPU of a guest that has more of them than its host: it moves a fraction as fast.
 HOGGED = 4
@@ -63,13 +66,15 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
     add = parser.add_argument
-    add("--board", default="x86-numa", choices=("x86-numa", "x86-icount"), help="default: x86-numa")
+    add("--board", default="x86-numa", choices=BOARDS, help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
-    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), default=list(plan.MIGRATORS), metavar="LIST",
-        help="off, kernel, mtcopy (default: all; off is always measured)")
+    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
+        help="off, kernel, mtcopy, dcbm (default: all that the board has; off is always measured)")
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
     add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
+    add("--channels", type=plan.listed(plan.channel_count), metavar="LIST", help="of dcbm (default: the board's)")
+    add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
@@ -86,12 +91,20 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     sizes = args.folio or list(known)
     enough = plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
-        configs=plan.configs(args.migrator, threads, args.stores),
+        configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.stores,
+                                         args.channels or [board.channels], args.verify)),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
         vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind,
     ))
+
+
+def migrators(asked: list[str] | None, board: Board) -> list[str]:
+    """Those asked for, or all that the board can have. Raises UsageError for dcbm without a DMA engine."""
+    if asked and "dcbm" in asked and not board.channels:
+        raise UsageError(f"{board.name} has no DMA engine for dcbm", hint=f"--board {'|'.join(WITH_ENGINES)}")
+    return asked or [name for name in plan.MIGRATORS if name != "dcbm" or board.channels]
 
 
 def default_totals(board: Board) -> dict[int, int]:
@@ -150,17 +163,24 @@ def one_boot(bench: Bench, number: int, name: KernelName) -> tuple[BootResult, l
     share = bench.run_dir / "raw" / f"{number}-{name}"
     share.mkdir(parents=True)
     kernel = bench.kernels[name]
-    write_script(bench.sweep, name, kernel, bench.program, share / SCRIPT)
+    write_script(bench, name, kernel, share / SCRIPT)
     warnings = race.twice(bench.board, kernel, share, lambda: sweep_once(bench, kernel, share))
     outcomes = {size: movebench.outcome(share, size) for size in bench.sweep.totals}
     return BootResult(number, name, outcomes), warnings
 
 
-def write_script(sweep: Plan, name: KernelName, kernel: Kernel, program: Path, script: Path) -> None:
+def write_script(bench: Bench, name: KernelName, kernel: Kernel, script: Path) -> None:
     """What the guest shall run; the unpatched kernel has nothing to configure and no module of ours."""
-    configs = (STOCK,) if name == "stock" else sweep.configs
-    modules = [kernel.modules["ferry_mtcopy"]] if any(config.migrator == "mtcopy" for config in configs) else []
-    script.write_text(movebench.script(program, sweep, configs, modules))
+    configs = (STOCK,) if name == "stock" else bench.sweep.configs
+    chosen = {config.migrator for config in configs}
+    modules = ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*bench.board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
+    script.write_text(movebench.script(bench.program, bench.sweep, configs, insmods(kernel, modules)))
+
+
+def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:
+    """The words that load each module, given as its name and parameters."""
+    named = [module.split() for module in modules]
+    return [["insmod", str(kernel.modules[name]), *parameters] for name, *parameters in named]
 
 
 def sweep_once(bench: Bench, kernel: Kernel, share: Path) -> None:

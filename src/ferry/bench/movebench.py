@@ -58,9 +58,9 @@ class Outcome:
         return f"{how}: {said[-1]}" if said else how
 
 
-def script(program: Path, plan: Plan, configs: tuple[Config, ...], modules: list[Path]) -> str:
-    """The shell commands that a guest runs; a module that does not load ends it with 3."""
-    lines = ["set -u", *(f"insmod {shlex.quote(str(module))} || exit 3" for module in modules)]
+def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[list[str]]) -> str:
+    """The shell commands that a guest runs; if one of those that come first, to load modules, fails, it ends with 3."""
+    lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
     for folio_bytes, total in plan.totals.items():
         out = f'"$FERRY_SHARE"/{size_argument(folio_bytes)}'
         command = shlex.join([str(program), *arguments(plan, configs, folio_bytes, total)])

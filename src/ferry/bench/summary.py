@@ -56,8 +56,8 @@ def row(plan: Plan, config: Config, size: int, boots: Sequence[BootResult], unit
         failures += bad
     values = [sample.value(unit) for _, sample in samples]
     made = Row(
-        kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels, folio_bytes=size,
-        total_bytes=plan.totals[size], unit=unit, samples=values,
+        kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
+        folio_bytes=size, total_bytes=plan.totals[size], unit=unit, samples=values,
         sample_ids=[[number, sample.round] for number, sample in samples],
         median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
         ratio_to_baseline=None, failures=failures, workload=plan.workload,

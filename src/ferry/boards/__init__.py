@@ -63,6 +63,10 @@ class Board:
     """Models of ours (ferry.devices) that QEMU attaches to."""
     device_node: int = 0
     """The memory node that they are near to."""
+    channels: int = 0
+    """DMA channels that can copy memory, once `drivers` are loaded."""
+    drivers: tuple[str, ...] = ()
+    """Modules that drive them, with their parameters, in the order to load them."""
 
     @property
     def memory_mib(self) -> int:

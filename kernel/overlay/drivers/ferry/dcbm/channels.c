@@ -42,6 +42,8 @@
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_LINGER_MS		20
 #define DCBM_SENTINEL_LEN	64
+/* How long an unbinding waits for a device that has not answered. */
+#define DCBM_LEAVE_MS		1000
 /* Devices whose drivers are leaving at the same time. */
 #define DCBM_MAX_LEAVING	8
 
@@ -171,6 +173,7 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 		kvfree(ch);
 		return NULL;
 	}
+	dcbm_windows_alloc(ch);
 	return ch;
 }
 
@@ -224,6 +227,7 @@ static void dcbm_free(struct dcbm_channel *ch)
 	dmaengine_synchronize(ch->chan);
 	if (ch->engine->lingers)
 		msleep(DCBM_LINGER_MS);
+	dcbm_windows_free(ch);
 	dcbm_unmap_sentinel(ch);
 	dma_release_channel(ch->chan);
 	dcbm_slots[ch->slot] = NULL;
@@ -453,13 +457,23 @@ static void dcbm_left(const struct device *dev)
 			dcbm_leaving[i] = NULL;
 }
 
+/*
+ * A last chance for a retired channel's callbacks to come: drivers that free their descriptors
+ * on release do not survive the completion of one (ptdma).
+ */
+static bool dcbm_recover(struct dcbm_channel *ch)
+{
+	return wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
+				  msecs_to_jiffies(DCBM_LEAVE_MS)) && dcbm_recall(ch);
+}
+
 /* The driver leaves whether the device is done or not. */
 static void dcbm_evict(struct dcbm_channel *ch)
 {
 	clear_bit(ch->slot, dcbm_held);
 	/* As in dcbm_remove(). */
 	smp_mb__after_atomic();
-	if (dcbm_take(ch)) {
+	if (dcbm_take(ch) || dcbm_recover(ch)) {
 		dcbm_free(ch);
 		return;
 	}

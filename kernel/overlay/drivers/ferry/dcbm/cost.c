@@ -187,6 +187,7 @@ static void dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *en
 void dcbm_calibrate(void)
 {
 	struct ferry_batch *batch = kvzalloc_obj(*batch);
+	bool measured[DCBM_NR_ENGINES] = {};
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
@@ -195,8 +196,10 @@ void dcbm_calibrate(void)
 		struct dcbm_channel *ch = dcbm_slot(slot);
 		int nid = ch && ch->nid != NUMA_NO_NODE ? ch->nid : numa_mem_id();
 
-		if (ch && !dcbm_costs[dcbm_engine_number(ch->engine)].known)
-			dcbm_measure(batch, ch->engine, nid);
+		if (!ch || measured[dcbm_engine_number(ch->engine)])
+			continue;
+		dcbm_measure(batch, ch->engine, nid);
+		measured[dcbm_engine_number(ch->engine)] = true;
 	}
 	kvfree(batch);
 }

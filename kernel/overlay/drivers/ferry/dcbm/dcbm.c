@@ -6,7 +6,8 @@
  *
  *	engine.c		what is known of each driver
  *	channels.c		the channels held, and who may use them
- *	share.c		a batch is cut, and each channel's share mapped
+ *	share.c		a batch is cut, a share for each channel
+ *	map.c		a share is mapped for its channel's device
  *	drive.c		descriptors are submitted, callbacks awaited
  *	settle.c		what has become of each folio
  *	verify.c		where the driver's word is not enough

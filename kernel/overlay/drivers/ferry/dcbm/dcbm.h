@@ -4,6 +4,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/ferry.h>
 #include <linux/scatterlist.h>
@@ -16,6 +17,8 @@
 #define DCBM_MAX_PIECES		FERRY_BATCH_FOLIOS
 /* Longest descriptor: below every known engine's limit, long enough to hide its own cost. */
 #define DCBM_MAX_LEN		SZ_1M
+/* Longest share, and so the size of a window: what a batch has at most by default. */
+#define DCBM_MAX_SHARE		((size_t)SZ_32M)
 
 /**
  * enum dcbm_proof - why a driver's word that a copy is complete may be believed
@@ -116,6 +119,9 @@ struct dcbm_share {
  * @unbound:	its driver has left the device
  * @src_put:	pieces whose sources the quarantine has let go
  * @list:	entry of a list of the quarantine
+ * @windows:	it has windows
+ * @src_window:	bus addresses for sources
+ * @dst_window:	bus addresses for destinations
  * @sentinel:	two cache lines' worth for a private descriptor, when the proof needs it
  * @sentinel_dma: their bus address
  * @last:	that descriptor
@@ -145,6 +151,9 @@ struct dcbm_channel {
 	bool unbound;
 	unsigned int src_put;
 	struct list_head list;
+	bool windows;
+	struct dma_iova_state src_window;
+	struct dma_iova_state dst_window;
 	void *sentinel;
 	dma_addr_t sentinel_dma;
 	struct dcbm_desc last;
@@ -260,6 +269,10 @@ void dcbm_return(struct dcbm_channel *ch);
 
 /* share.c */
 bool dcbm_cut(struct dcbm_run *run);
+
+/* map.c */
+void dcbm_windows_alloc(struct dcbm_channel *ch);
+void dcbm_windows_free(struct dcbm_channel *ch);
 int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch);
 void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs);
 
@@ -274,6 +287,7 @@ bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc, bool samp
 
 /* quarantine.c */
 void dcbm_retire(struct dcbm_channel *ch);
+bool dcbm_recall(struct dcbm_channel *ch);
 void dcbm_abandon(struct dcbm_channel *ch);
 void dcbm_unbound(const struct device *dev);
 void dcbm_quarantine_exit(void);

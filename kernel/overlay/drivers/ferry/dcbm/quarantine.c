@@ -26,6 +26,7 @@
  */
 
 #include <linux/bitmap.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
@@ -72,10 +73,12 @@ void dcbm_retire(struct dcbm_channel *ch)
 		dcbm_count(DCBM_QUARANTINED_PAGES, dcbm_piece_pages(share, piece));
 	}
 	ch->src_put = 0;
-	WRITE_ONCE(ch->retired, true);
 	dcbm_count(DCBM_RETIRED, 1);
-	scoped_guard(spinlock, &dcbm_retired_lock)
+	/* Who sees it retired finds it on the list, and the other way round. */
+	scoped_guard(spinlock, &dcbm_retired_lock) {
+		WRITE_ONCE(ch->retired, true);
 		list_add_tail(&ch->list, &dcbm_retired);
+	}
 	/* For who waits for the channel to be given back. */
 	wake_up_all(&dcbm_wait);
 	dcbm_look_later();
@@ -111,19 +114,44 @@ static void dcbm_put_destinations(struct dcbm_share *share)
 	}
 }
 
-static void dcbm_revive(struct dcbm_channel *ch)
+/* The last callback has come: everything is as it was before the channel was retired. */
+static void dcbm_restore(struct dcbm_channel *ch)
 {
 	struct dcbm_share *share = &ch->share;
 	unsigned int i;
 
 	dcbm_unmap(share, ch, DMA_ATTR_SKIP_CPU_SYNC);
 	dcbm_put_destinations(share);
-	for (i = 0; i < share->nr_descs; i++) {
+	for (i = 0; i < share->nr_descs; i++)
 		dcbm_count(DCBM_LATE, share->descs[i].kept);
-		share->descs[i].kept = false;
-	}
 	dcbm_count(DCBM_REVIVED, 1);
 	WRITE_ONCE(ch->retired, false);
+}
+
+/**
+ * dcbm_recall() - take a retired channel back from the quarantine, if its callbacks have come
+ * @ch: the channel; claimed, and the caller's, on success
+ *
+ * Context: process context, dcbm_mutex held. Waits for moves that are under way to fail.
+ * Return: true on success.
+ */
+bool dcbm_recall(struct dcbm_channel *ch)
+{
+	/* Pairs with the release in dcbm_done(). */
+	if (atomic_read_acquire(&ch->pending))
+		return false;
+	scoped_guard(spinlock, &dcbm_retired_lock)
+		list_del(&ch->list);
+	while (!dcbm_put_sources(ch))
+		fsleep(USEC_PER_MSEC);
+	dcbm_restore(ch);
+	module_put(THIS_MODULE);
+	return true;
+}
+
+static void dcbm_revive(struct dcbm_channel *ch)
+{
+	dcbm_restore(ch);
 	dcbm_return(ch);
 	module_put(THIS_MODULE);
 }

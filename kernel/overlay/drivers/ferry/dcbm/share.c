@@ -4,28 +4,18 @@
  *
  * A batch is one run of bytes. Each channel gets an equal, contiguous part of it, cut at page
  * boundaries, so that all work even on one large folio, and neighbours that adjoin in memory
- * stay neighbours. A share is mapped for its channel's device by one call a direction; where
- * sources and destinations adjoin on the bus, one descriptor copies several pieces.
+ * stay neighbours.
  *
- * What a share needs exists since its channel is held: nothing is allocated here. Mapping may
- * allocate page tables of an IOMMU, atomically; when that fails the share is left to the CPU.
- *
- * A batch with more pieces than its channels have room for is copied in several rounds.
+ * What a share needs exists since its channel is held: nothing is allocated here. A batch with
+ * more bytes or pieces than its channels have room for is copied in several rounds.
  *
  * Lock order: none are taken.
  */
 
 #include <linux/dma-mapping.h>
-#include <linux/error-injection.h>
 #include <linux/mm.h>
 
 #include "dcbm.h"
-
-/* Where the mapped list has been read up to. */
-struct dcbm_cursor {
-	struct scatterlist *sg;
-	unsigned int used;
-};
 
 static void dcbm_add_piece(struct dcbm_share *share, struct dcbm_run *run, size_t len)
 {
@@ -87,6 +77,7 @@ bool dcbm_cut(struct dcbm_run *run)
 	size_t want = run->nr ? round_up(DIV_ROUND_UP(dcbm_left(run), run->nr), PAGE_SIZE) : 0;
 	unsigned int i;
 
+	want = min(want, DCBM_MAX_SHARE);
 	for (i = 0; i < run->nr; i++) {
 		unsigned int max_len = round_down(dma_get_max_seg_size(run->ch[i]->dev), PAGE_SIZE);
 
@@ -94,86 +85,4 @@ bool dcbm_cut(struct dcbm_run *run)
 			       clamp(max_len, PAGE_SIZE, DCBM_MAX_LEN));
 	}
 	return want;
-}
-
-/* The bus address of the next @len bytes, which never straddle a mapped entry. */
-static dma_addr_t dcbm_take(struct dcbm_cursor *cursor, unsigned int len)
-{
-	dma_addr_t addr = sg_dma_address(cursor->sg) + cursor->used;
-
-	cursor->used += len;
-	if (cursor->used == sg_dma_len(cursor->sg)) {
-		cursor->sg = sg_next(cursor->sg);
-		cursor->used = 0;
-	}
-	return addr;
-}
-
-static bool dcbm_adjoins(const struct dcbm_desc *desc, dma_addr_t src, dma_addr_t dst,
-			 unsigned int len)
-{
-	return desc->src + desc->len == src && desc->dst + desc->len == dst &&
-	       desc->len + len <= DCBM_MAX_LEN;
-}
-
-static void dcbm_describe(struct dcbm_share *share, struct dcbm_channel *ch)
-{
-	struct dcbm_cursor src = { share->src }, dst = { share->dst };
-	struct dcbm_desc *desc = NULL;
-	unsigned int i;
-
-	for (i = 0; i < share->nr_pieces; i++) {
-		unsigned int len = share->src[i].length;
-		dma_addr_t from = dcbm_take(&src, len), to = dcbm_take(&dst, len);
-
-		if (desc && dcbm_adjoins(desc, from, to, len)) {
-			desc->len += len;
-			desc->nr++;
-			continue;
-		}
-		desc = &share->descs[share->nr_descs++];
-		*desc = (struct dcbm_desc) {
-			.ch = ch, .src = from, .dst = to, .len = len,
-			.first = i, .nr = 1, .status = -EAGAIN,
-		};
-	}
-}
-
-/**
- * dcbm_map() - map a share for a channel's device and describe its copies
- * @share:	the share, cut
- * @ch:		the channel
- *
- * Context: process context.
- * Return: 0, or -EIO with nothing mapped.
- */
-noinline int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch)
-{
-	if (!dma_map_sg(ch->dev, share->src, share->nr_pieces, DMA_TO_DEVICE))
-		return -EIO;
-	if (!dma_map_sg(ch->dev, share->dst, share->nr_pieces, DMA_FROM_DEVICE)) {
-		dma_unmap_sg(ch->dev, share->src, share->nr_pieces, DMA_TO_DEVICE);
-		return -EIO;
-	}
-	share->mapped = true;
-	dcbm_describe(share, ch);
-	return 0;
-}
-ALLOW_ERROR_INJECTION(dcbm_map, ERRNO);
-
-/**
- * dcbm_unmap() - undo dcbm_map()
- * @share:	the share
- * @ch:		its channel
- * @attrs:	DMA_ATTR_SKIP_CPU_SYNC once the folios may have other contents by right
- *
- * Context: any; the device has no access to the share any more.
- */
-void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs)
-{
-	if (!share->mapped)
-		return;
-	dma_unmap_sg_attrs(ch->dev, share->src, share->nr_pieces, DMA_TO_DEVICE, attrs);
-	dma_unmap_sg_attrs(ch->dev, share->dst, share->nr_pieces, DMA_FROM_DEVICE, attrs);
-	share->mapped = false;
 }
