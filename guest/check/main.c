@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "crew.h"
 #include "json.h"
+#include "migrator.h"
 #include "node.h"
 #include "quit.h"
 #include "report.h"
@@ -105,6 +106,8 @@ int main(int argc, char **argv)
 	pages = pages_migrated() - pages;
 	crew_finish(&crew, &arena);
 	skipped = crew_report(&crew, &arena);
+	if (options.audit_by && !migrator_select(options.audit_by))
+		quit(EXIT_FAILED, "--audit-by %s: %m", options.audit_by);
 	audit_content(&arena);
 	audit_references(&arena);
 	arena_close(&arena);

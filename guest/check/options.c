@@ -25,6 +25,7 @@ static const char usage[] =
 	"  --flip            change the migrator and its settings meanwhile\n"
 	"  --module PATH     and load, select, deselect and unload this module\n"
 	"  --flips N         go on until that many flips (or module cycles) are done\n"
+	"  --audit-by NAME   the migrator to select before what is left is looked at\n"
 	"  --leak-kb N       how much less memory may be free at the end (8192)\n"
 	"  --ktap            results as KTAP; the JSON lines become its comments\n"
 	"Exit status: 0 passed, 1 wrong byte or other failure, 2 usage, 4 nothing could be tested.\n";
@@ -34,6 +35,7 @@ static const struct option long_options[] = {
 	{ "threads", required_argument, NULL, 't' },	{ "movers", required_argument, NULL, 'm' },
 	{ "from", required_argument, NULL, 'F' },	{ "to", required_argument, NULL, 'T' },
 	{ "only", required_argument, NULL, 'o' },	{ "file", required_argument, NULL, 'p' },
+	{ "audit-by", required_argument, NULL, 'a' },
 	{ "seed", required_argument, NULL, 'r' },	{ "flip", no_argument, NULL, 'x' },
 	{ "module", required_argument, NULL, 'M' },	{ "flips", required_argument, NULL, 'n' },
 	{ "leak-kb", required_argument, NULL, 'l' },	{ "ktap", no_argument, NULL, 'k' },
@@ -58,6 +60,7 @@ static void parse_option(struct options *options, int option, const char *value)
 	case 'o': options->only = value; break;
 	case 'p': options->file = value; break;
 	case 'r': options->seed = parse_number("--seed", value, 0, UINT64_MAX); break;
+	case 'a': options->audit_by = value; break;
 	case 'x': options->flip = true; break;
 	case 'M': options->module = value; break;
 	case 'n': options->flips = parse_number("--flips", value, 1, 10000000); break;

@@ -16,6 +16,7 @@ struct options {
 	const char *only;	/* comma-separated names; NULL: all */
 	uint64_t seed;
 	const char *file;	/* directory on a disk file system; NULL: none */
+	const char *audit_by;	/* a migrator, or NULL: as it is */
 	bool flip;
 	const char *module;	/* to load and unload; NULL: none */
 	unsigned int flips;	/* the least number of flips */
