@@ -57,6 +57,7 @@ class Board:
     """Added for the ferry kernel's debug variant only: its tests."""
     external: tuple[str, ...] = ()
     """Directories of the clone with modules for both kernels, built by make M=."""
+    emulator: str = "qemu-system-x86_64"
     machine: str = ""
     """QEMU's name for the machine, of boards whose runner has not one of its own."""
     qemu_cpu: str = ""
@@ -72,7 +73,7 @@ class Board:
     drivers: tuple[str, ...] = ()
     """Modules that drive them, with their parameters, in the order to load them."""
     needs: tuple[str, ...] = ()
-    """Programs without which this board is skipped, since not every host can have them; the emulator comes first."""
+    """Programs without which this board is skipped, since not every host can have them."""
     packages: tuple[str, ...] = ()
     """Debian packages for the board's own architecture, which its guest is made with: fetched, never installed."""
 
