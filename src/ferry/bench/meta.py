@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ferry import qemu
 from ferry.boards import Board
 from ferry.paths import repo_root
 from ferry.toolchain import compiler
@@ -38,7 +39,8 @@ def capture(**more: Any) -> dict[str, Any]:
 
 def tools(board: Board) -> dict[str, str | None]:
     """What ran this board and what made its kernel, for capture(), which otherwise names those of x86."""
-    return {"qemu": first_line([board.emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
+    emulator = str(qemu.with_vfio_user()) if board.devices else board.emulator
+    return {"qemu": first_line([emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
 
 
 def host() -> dict[str, Any]:
