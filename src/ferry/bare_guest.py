@@ -28,6 +28,8 @@ from ferry.errors import UsageError
 
 LARGEST_BYTES = 256 << 20
 """Of all that goes in: at first the guest holds it twice, packed and unpacked."""
+_COVERED = ("/dev", "/proc", "/sys")
+"""Where init mounts something: a file packed there would vanish."""
 _LINE = "/dev/ttyPS1"
 _NOT_CARRIED = ("console.log",)
 """Of the share: what the host writes meanwhile."""
@@ -92,7 +94,9 @@ def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) 
 def write_initramfs(
     target: Path, board: Board, kernel: Kernel, share: Path, command: str, carry: Iterable[Path]
 ) -> None:
-    """Pack all that the guest needs. Raises UsageError when that is too much for its memory."""
+    """Pack all that the guest needs. Raises UsageError when that is too much for its memory, or in a wrong place."""
+    if any(share.is_relative_to(directory) for directory in _COVERED):
+        raise UsageError(f"{board.name} cannot have its share in {share}", hint="--share DIR, on a disk")
     busybox = foreign.unpacked("busybox-static", board.arch) / "bin/busybox"
     carried = [*kernel.modules.values(), *guest.programs(board.arch).values(), *_scripts(), *_shared(share), *carry]
     size = sum(path.stat().st_size for path in carried)
@@ -104,7 +108,7 @@ def write_initramfs(
         archive = cpio.Writer(out)
         # Where init says what goes wrong before it has mounted /dev.
         archive.character_device("/dev/console", 5, 1)
-        for directory in ("/proc", "/sys", str(share)):
+        for directory in (*_COVERED, str(share)):
             archive.directory(directory)
         archive.file("/bin/busybox", busybox.read_bytes(), 0o755)
         archive.file("/init", init.encode(), 0o755)

@@ -118,6 +118,11 @@ def test_too_much_is_said_before_it_is_packed(tmp_path: Path, kernel: Kernel, pa
     assert not (tmp_path / "initramfs").exists()
 
 
+def test_a_share_that_a_mount_would_cover_is_refused(tmp_path: Path, kernel: Kernel, packages: None) -> None:
+    with pytest.raises(UsageError, match="/dev/shm/share"):
+        pack(tmp_path / "initramfs", kernel, Path("/dev/shm/share"))
+
+
 def test_init_sends_what_is_newer_than_what_was_packed(tmp_path: Path, share: Path) -> None:
     """The lines of init that pick and pack, run by this machine's own tools."""
     for path in (*share.rglob("*"), share):
