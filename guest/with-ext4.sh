@@ -15,10 +15,19 @@ PATH=$PATH:/usr/sbin:/sbin
 dir=$(mktemp -d) || exit 4
 trap 'umount "$dir/disk" 2>/dev/null; umount "$dir"; rmdir "$dir"' EXIT
 
+# The busybox of a guest without programs of the host makes ext2, which the same driver mounts.
+make_disk() {
+	if command -v mkfs.ext4 >/dev/null; then
+		mkfs.ext4 -q -E nodiscard "$1"
+	else
+		mke2fs -F "$1" >/dev/null
+	fi
+}
+
 # The image lies on a tmpfs of its own: /tmp may be on the host, across 9p. It is allocated as a
 # whole, and stays so (nodiscard), lest memory that it grows into be taken for a leak.
 if ! { mount -t tmpfs -o mode=0700 ferry "$dir" && mkdir "$dir/disk" &&
-       fallocate -l "${megabytes}M" "$dir/image" && mkfs.ext4 -q -E nodiscard "$dir/image" &&
+       fallocate -l "${megabytes}M" "$dir/image" && make_disk "$dir/image" &&
        mount -o loop "$dir/image" "$dir/disk"; }; then
 	echo "with-ext4.sh: no ext4 on a loop device here" >&2
 	exit 4

@@ -15,6 +15,7 @@
 #define LARGEST_FOLIO_PAGES 512
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
+#define NO_FRAME UINT64_MAX
 #define FLAG(name) (UINT64_C(1) << KPF_##name)
 
 struct eyes {
@@ -39,13 +40,13 @@ static size_t read_words(int fd, uint64_t *words, uint64_t index, size_t count)
 	return got < 0 ? 0 : got / sizeof(*words);
 }
 
-/* Frame number of an address; 0 if nothing is mapped there. Frame 0 never backs user memory. */
+/* Frame number of an address; NO_FRAME if nothing is mapped there. 0 is one where memory starts at 0. */
 static uint64_t frame_of(const struct eyes *eyes, const char *address)
 {
 	uint64_t entry = 0;
 
 	read_words(eyes->pagemap, &entry, (uintptr_t)address / PAGE_BYTES, 1);
-	return entry & PAGEMAP_PRESENT ? entry & PAGEMAP_PFN : 0;
+	return entry & PAGEMAP_PRESENT ? entry & PAGEMAP_PFN : NO_FRAME;
 }
 
 /* Base pages of the folio whose head is flags[0]; 0 if flags[0] is in the middle of one. */
@@ -69,7 +70,7 @@ static void count_folio(const struct eyes *eyes, const char *address, size_t fol
 	size_t count, pages;
 
 	census->asked++;
-	if (!frame) {
+	if (frame == NO_FRAME) {
 		census->absent++;
 		return;
 	}
@@ -116,7 +117,7 @@ void folio_describe(const char *address, char *text, size_t size)
 	uint64_t frame = frame_of(&eyes, address);
 
 	close(eyes.pagemap);
-	if (frame)
+	if (frame != NO_FRAME)
 		snprintf(text, size,
 			 "frame 0x%" PRIx64 ", kpageflags 0x%" PRIx64 ", mapped %" PRIu64 " times",
 			 frame, frame_word("/proc/kpageflags", frame),

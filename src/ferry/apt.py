@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,14 @@ def mirror(etc: Path | None = None) -> str:
     raise InfraError("apt's sources name no Debian mirror", hint="--source PATH, or add a mirror to /etc/apt")
 
 
+def release() -> str:
+    """The code name of the Debian release that this machine runs, as "bookworm". Raises InfraError elsewhere."""
+    try:
+        return platform.freedesktop_os_release()["VERSION_CODENAME"]
+    except (OSError, KeyError):
+        raise InfraError("this machine does not say which release of Debian it runs", hint="a Debian machine") from None
+
+
 def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
     """apt's options for a configuration of its own: lists, caches and sources under `state`."""
     listing = state / "sources.list"
@@ -93,16 +102,40 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
     options = _options(state, mirror(), [str(debian["suite"])])
-    log = state / "apt.log"
     package = f"{debian['package']}={debian['version']}"
-    with progress.stage(f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)") as stage:
+    title = f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)"
+    return _fetch(package, state, options, title, hint)
+
+
+def download_foreign(package: str, architecture: str, *, hint: str) -> Path:
+    """Fetch a package of this machine's release for another architecture, of which dpkg is not told. Raises InfraError.
+
+    The caller holds a lock that is its own for the architecture.
+    """
+    if not shutil.which("apt-get"):
+        raise InfraError(f"this machine has no apt to fetch {package} for {architecture} with", hint=hint)
+    state = paths.cache_dir() / f"apt-{architecture}"
+    state.mkdir(exist_ok=True)
+    (state / "status").touch()
+    options = _options(state, mirror(), [release()])
+    # What is installed here says nothing of another architecture's packages.
+    for setting in (f"APT::Architecture={architecture}", f"APT::Architectures::={architecture}",
+                    f"Dir::State::status={state / 'status'}"):
+        options += ["-o", setting]
+    return _fetch(package, state, options, f"fetching {package} for {architecture}", hint)
+
+
+def _fetch(package: str, state: Path, options: list[str], title: str, hint: str) -> Path:
+    """Update the lists under `state`, download there, return the file."""
+    log = state / "apt.log"
+    with progress.stage(title) as stage:
         for verb in (["update"], ["download", package]):
             command = ["apt-get", "-q", *STRICT, *options, *verb]
             done = proc.run(command, cwd=state, log=log, timeout=FETCH_TIMEOUT_S, append=verb != ["update"])
             stage.update(0)
             if done.status:
                 raise InfraError(_why(done.tail, package), hint=hint, log=log)
-    found = sorted(state.glob(f"{debian['package']}_*.deb"))
+    found = sorted(state.glob(f"{package.partition('=')[0]}_*.deb"))
     if not found:
         raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
     return found[-1]

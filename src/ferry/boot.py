@@ -13,11 +13,12 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boards, build, kvm, paths, proc, progress, qemu, splat
+from ferry import bare_guest, boards, build, kvm, paths, proc, progress, qemu, splat
 from ferry.boards import Board
 from ferry.build import Kernel
 from ferry.devices.attach import attached
@@ -49,8 +50,12 @@ def boot(
     append: Sequence[str] = (),
     allow_splat: bool = False,
     silence_s: float | None = None,
+    carry: Sequence[Path] = (),
 ) -> BootResult:
     """Boot `kernel` on `board` and run `command` by sh in it, for at most `timeout_s` seconds in all.
+
+    `carry` names what the command needs of this machine's files, for boards whose guest does not see them: beside the
+    share, the kernel's modules, and guest/'s programs and scripts, which are always there.
 
     A guest that says nothing for `silence_s` seconds counts as one that hangs.
 
@@ -62,13 +67,17 @@ def boot(
     share.mkdir(parents=True, exist_ok=True)
     share = share.resolve()
     _write_script(share, command)
+
+    def once() -> BootResult:
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s, carry)
+
     try:
-        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s)
+        return once()
     except Splat as error:
         if not stale_breakpoint(error.log):
             raise
         progress.note(f"{board.name}: {error.cause}: QEMU ran code that was already patched; booting again")
-    return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s)
+    return once()
 
 
 def stale_breakpoint(console: Path | None) -> bool:
@@ -91,28 +100,42 @@ def _boot_once(
     append: Sequence[str],
     allow_splat: bool,
     silence_s: float | None,
+    carry: Sequence[Path],
 ) -> BootResult:
     """One attempt; raises what boot() raises."""
     (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
-    make_line = _uml_line if board.runner == "uml" else _qemu_line
     started = time.monotonic()
     try:
-        env = _environment()
-        with attached(board, share) as equipped:
-            line = make_line(equipped, kernel, share, append)
+        with _prepared(board, kernel, share, append, carry) as (line, bring_back):
+            env = _environment()
             proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
+            missing = bring_back()
     except TimedOut as error:
         _raise_splat(console, allow_splat)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
     found = _raise_splat(console, allow_splat)
-    return BootResult(_status(board, share, console), console, share, found, time.monotonic() - started)
+    return BootResult(_status(board, share, console, missing), console, share, found, time.monotonic() - started)
+
+
+@contextmanager
+def _prepared(
+    board: Board, kernel: Kernel, share: Path, append: Sequence[str], carry: Sequence[Path]
+) -> Iterator[tuple[list[str | Path], Callable[[], str]]]:
+    """The command that runs the guest, and what to call after it: that says why the guest's files did not come."""
+    if board.runner == "initramfs":
+        with bare_guest.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
+            yield started.line, started.bring_back
+    else:
+        make_line = _uml_line if board.runner == "uml" else _qemu_line
+        with attached(board, share) as equipped:
+            yield make_line(equipped, kernel, share, append), lambda: ""
 
 
 def _environment() -> dict[str, str]:
-    """virtme-ng reads a configuration file of the user's; a lab must not depend on it."""
-    return {"VIRTME_NG_CONFIG": os.devnull, "TERM": "dumb"}
+    """virtme-ng reads a configuration file of the user's, QEMU looks for a sound card: a lab depends on neither."""
+    return {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
 
 
 def _write_script(share: Path, command: str) -> None:
@@ -137,14 +160,15 @@ def _raise_splat(console: Path, allowed: bool) -> str | None:
     return str(found[0]) if found else None
 
 
-def _status(board: Board, share: Path, console: Path) -> int:
+def _status(board: Board, share: Path, console: Path, missing: str) -> int:
     try:
         return int((share / _STATUS).read_text())
     except (OSError, ValueError) as error:
         lines = [line for line in console.read_text(errors="replace").splitlines() if line.strip()]
         said = lines[-1][-200:] if lines else "nothing"
+        why = f" ({missing})" if missing else ""
         raise InfraError(
-            f"{board.name}: the guest ended without running its command to the end; its last words: {said}",
+            f"{board.name}: the guest ended without running its command to the end{why}; its last words: {said}",
             hint="./ferry doctor",
             log=console,
         ) from error

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boards, config, patches, paths, proc, progress, source, tree
+from ferry import boards, config, patches, paths, proc, progress, source, toolchain, tree
 from ferry.boards import Board
 from ferry.errors import FerryError, InfraError
 from ferry.source import Source
@@ -46,8 +46,9 @@ class Kernel:
 def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
     """The kernel ("ferry" or "stock") for a board, built unless the cache has it.
 
-    Raises InfraError when fetching, patching, configuring or compiling fails; the log is named.
+    Raises AllSkipped where the board cannot be, InfraError when fetching, patching, configuring or compiling fails.
     """
+    boards.require(board)
     base = source.obtain()
     key = kernel_key(base, board, kernel, debug)
     home = paths.cache_dir() / "kernels" / key
@@ -60,7 +61,7 @@ def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
 
 def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
     """Names a kernel by all it is made of: source, overlay, patches, fragments, compiler, targets."""
-    parts: list[str | bytes] = [base.key, board.build, board.arch, *board.targets, compiler()]
+    parts: list[str | bytes] = [base.key, board.build, board.arch, *board.targets, toolchain.version(board.arch)]
     for fragment in config.fragments(board, kernel, debug):
         parts += [fragment.name, fragment.read_bytes()]
     if kernel == "ferry":
@@ -81,11 +82,6 @@ def key_of(parts: Iterable[str | bytes]) -> str:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()[:20]
-
-
-def compiler() -> str:
-    """The compiler's own name for itself. Raises InfraError when there is none."""
-    return proc.capture([os.environ.get("CC", "gcc"), "--version"]).splitlines()[0]
 
 
 def _load(home: Path, base: Source, kernel: str) -> Kernel:
@@ -139,8 +135,8 @@ def _make_external(where: Path, objects: Path, board: Board, directory: str) -> 
     made.mkdir(parents=True, exist_ok=True)
     log = made / "build.log"
     sources = paths.repo_root() / directory
-    command = ["make", f"ARCH={board.arch}", f"O={objects}", f"M={sources}", f"MO={made}", "modules"]
-    if proc.run(command, cwd=where, log=log, timeout=BUILD_TIMEOUT_S).status:
+    variables = [*toolchain.make_variables(board.arch), f"O={objects}", f"M={sources}", f"MO={made}"]
+    if proc.run(["make", *variables, "modules"], cwd=where, log=log, timeout=BUILD_TIMEOUT_S).status:
         raise build_error(log)
     return made
 
@@ -170,7 +166,7 @@ def make(
 
     # A fixed name and time: an unchanged tree then links to an unchanged image.
     env = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "ferry", "KBUILD_BUILD_HOST": "ferry"}
-    command = ["make", f"-j{os.cpu_count() or 1}", f"ARCH={arch}", f"O={objects}", *targets]
+    command = ["make", f"-j{os.cpu_count() or 1}", *toolchain.make_variables(arch), f"O={objects}", *targets]
     result = proc.run(command, cwd=where, log=log, env=env, progress=on_line, timeout=BUILD_TIMEOUT_S)
     if result.status:
         raise build_error(log)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boards, build, config, gitrepo, patches, paths, proc, progress, tree
+from ferry import boards, build, config, gitrepo, patches, paths, proc, progress, toolchain, tree
 from ferry.errors import FerryError, InfraError
 from ferry.patches import Patch
 from ferry.source import Source, base, makefile_version
@@ -194,7 +194,7 @@ _STEP_TARGETS = ("mm/", "drivers/ferry/")
 def _step_key(source: Source, series: list[Patch]) -> str:
     """Names what a step is made of: source, compiler, configuration, patches, the overlay files they introduce."""
     board, overlay = boards.load(_STEP_BOARD), patches.overlay_files()
-    parts: list[str | bytes] = [source.key, build.compiler(), board.arch, *_STEP_TARGETS]
+    parts: list[str | bytes] = [source.key, toolchain.version(), board.arch, *_STEP_TARGETS]
     parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=False)]
     for patch in series:
         parts.append(patch.text)

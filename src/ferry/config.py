@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from ferry import boards, paths, proc
+from ferry import boards, paths, proc, toolchain
 from ferry.boards import Board
 from ferry.errors import InfraError, UsageError
 
@@ -68,7 +68,7 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole:
     config = objects / ".config"
     before = (config.read_bytes(), config.stat().st_mtime_ns) if config.is_file() else None
     log = objects / "ferry-config.log"
-    make: list[str | Path] = ["make", f"ARCH={arch}", f"O={objects}"]
+    make: list[str | Path] = ["make", *toolchain.make_variables(arch), f"O={objects}"]
     merge: list[str | Path] = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", objects, config, *files]
     for number, command in enumerate(([*make, "tinyconfig"], merge, [*make, "olddefconfig"])):
         done = proc.run(command, cwd=tree, log=log, append=number > 0)

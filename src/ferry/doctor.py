@@ -28,6 +28,8 @@ class Requirement:
     package: str
     probe: str
     purpose: str
+    board: str = ""
+    """The one board that is skipped without it; where there is none, nothing works without it."""
 
     @property
     def present(self) -> bool:
@@ -56,6 +58,10 @@ REQUIREMENTS = (
     Requirement("kmod", "modprobe", "loads modules in the guest"),
     Requirement("e2fsprogs", "mkfs.ext4", "file systems for tests"),
     Requirement("qemu-system-x86", "qemu-system-x86_64", "runs the x86 boards"),
+    Requirement("qemu-system-arm", "qemu-system-aarch64", "runs arm64", "zcu102"),
+    Requirement("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "compiles for arm64", "zcu102"),
+    Requirement("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/include/stdio.h", "compiles for arm64", "zcu102"),
+    Requirement("device-tree-compiler", "dtc", "describes the machine to its kernel", "zcu102"),
 )
 
 
@@ -83,8 +89,10 @@ def findings() -> Iterator[Finding]:
     yield Finding(True, "Python", platform.python_version())
     yield _system()
     for requirement in REQUIREMENTS:
-        found = "there" if requirement.present else f"missing ({requirement.purpose})"
-        yield Finding(requirement.present, requirement.package, found, "./ferry setup (as root)")
+        without = f"; {requirement.board} is skipped without it" if requirement.board else ""
+        found = "there" if requirement.present else f"missing ({requirement.purpose}{without})"
+        well = requirement.present or bool(requirement.board)
+        yield Finding(well, requirement.package, found, "./ferry setup (as root)")
     yield _program("virtme-ng", ["vng", "--version"])
     yield _room("cache", paths.cache_dir(), DISK_BYTES)
     yield _memory()
@@ -152,7 +160,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(args: argparse.Namespace, every: Callable[[], Iterator[Finding]] = findings) -> int:
     first: Finding | None = None
     for finding in every():
-        print(f"{'ok' if finding.ok else 'MISSING':8}{finding.what:18}{finding.found}")
+        print(f"{'ok' if finding.ok else 'MISSING':8}{finding.what:22}{finding.found}")
         first = first or (None if finding.ok else finding)
     print(f"\nnext: {first.next if first else 'make run'}")
     return FerryError.status if first else 0

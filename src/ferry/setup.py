@@ -12,8 +12,21 @@ from ferry.errors import InfraError
 
 
 def install_missing() -> list[str]:
-    """Install the missing packages and return them. Raises InfraError without apt, root or network."""
-    packages = [requirement.package for requirement in doctor.absent()]
+    """Install the missing packages and return them.
+
+    Raises InfraError without apt, root or network; not for what one board alone needs: that is then skipped.
+    """
+    absent = doctor.absent()
+    done = _install([requirement.package for requirement in absent if not requirement.board])
+    try:
+        return done + _install([requirement.package for requirement in absent if requirement.board])
+    except InfraError as error:
+        boards = ", ".join(sorted({requirement.board for requirement in absent if requirement.board}))
+        progress.note(f"board {boards} will be skipped: {error.cause}")
+        return done
+
+
+def _install(packages: list[str]) -> list[str]:
     if not packages:
         return []
     listed = " ".join(packages)
@@ -25,7 +38,7 @@ def install_missing() -> list[str]:
     if os.geteuid() != 0:
         raise InfraError(f"missing here: {listed}; only root may install them", hint=f"sudo apt-get install {listed}")
     apt.install(packages, paths.cache_dir() / "apt-install.log")
-    still = [requirement.package for requirement in doctor.absent()]
+    still = [requirement.package for requirement in doctor.absent() if requirement.package in packages]
     if still:
         raise InfraError(f"apt installed {listed}, yet missing are: {' '.join(still)}", hint="./ferry doctor")
     return packages

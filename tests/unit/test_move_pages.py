@@ -65,7 +65,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
 
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest, "programs", lambda: {"movebench": tmp_path / "movebench"})
+    monkeypatch.setattr(guest, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in

@@ -63,6 +63,17 @@ def test_a_suite_that_cannot_run_does_not_stop_the_next(monkeypatch: pytest.Monk
     assert exit_status(first.results) == 3
 
 
+def test_a_board_that_cannot_be_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch,
+                                                                tmp_path: Path) -> None:
+    monkeypatch.setenv("FERRY_CACHE", str(tmp_path))
+    monkeypatch.setattr(boards, "unavailable", lambda board: "no emulator")
+    (suite,) = test.choose("arm64", "zcu102", False)
+    found = test.run_suite(suite, Context(boards.load("x86-numa"), tmp_path)).results
+    assert [(result.outcome, result.reason) for result in found] == [(Outcome.SKIPPED, "no emulator")]
+    assert cli.main(["test", "--board", "zcu102"]) == 4
+    assert cli.main(["boot", "--board", "zcu102"]) == 4
+
+
 def test_suites_alongside_run_beside_the_others_and_keep_their_place(tmp_path: Path) -> None:
     meet = threading.Barrier(2, timeout=10)
 

@@ -14,7 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ferry import qemu
+from ferry.boards import Board
 from ferry.paths import repo_root
+from ferry.toolchain import compiler
 
 #: An idle host's own housekeeping stays well below this share of its CPUs.
 BUSY = 0.1
@@ -32,6 +35,12 @@ def capture(**more: Any) -> dict[str, Any]:
         "commit": commit(),
         **more,
     }
+
+
+def tools(board: Board) -> dict[str, str | None]:
+    """What ran this board and what made its kernel, for capture(), which otherwise names those of x86."""
+    emulator = str(qemu.with_vfio_user()) if board.devices else board.emulator
+    return {"qemu": first_line([emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
 
 
 def host() -> dict[str, Any]:

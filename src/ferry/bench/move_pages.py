@@ -118,7 +118,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     sweep = plan_for(args, board)
     order: list[KernelName] = ["stock", "ferry"] if sweep.vs_stock else ["ferry"]
     kernels = {name: build.build(board, name) for name in order}
-    program = guest.programs()["movebench"]
+    program = guest.programs(board.arch)["movebench"]
     with counting(f"sweep on {board.name}", rounds(sweep)) as advance:
         return measure(Bench(sweep, board, kernels, program, run_dir, advance))
 
@@ -143,7 +143,7 @@ def measure(bench: Bench) -> Document:
     """Boot, sweep and sum up."""
     sweep, board = bench.sweep, bench.board
     kernel_keys = {name: kernel.key for name, kernel in bench.kernels.items()}
-    captured = meta.capture(kernel_keys=kernel_keys, config=asdict(sweep))
+    captured = meta.capture(kernel_keys=kernel_keys, config=asdict(sweep), **meta.tools(board))
     warnings = [] if counts(board) else meta.warnings(captured)
     order = [(number, name) for number in range(sweep.boots) for name in bench.kernels]
     boots = []

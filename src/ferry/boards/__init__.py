@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ferry import qemu
+from ferry import foreign, qemu
 from ferry.errors import AllSkipped, InfraError, UsageError
 
 _HERE = Path(__file__).parent
@@ -31,7 +33,7 @@ class Board:
     arch: str
     """ARCH= of the kernel's make."""
     runner: str
-    """"qemu" or "uml"."""
+    """"qemu" (booted by virtme-ng), "initramfs" (QEMU too, but nothing of the host's is seen inside) or "uml"."""
     kind: str
     """What its figures are: "emulated", "native" or "instructions"; never mixed."""
     build: str
@@ -55,6 +57,9 @@ class Board:
     """Added for the ferry kernel's debug variant only: its tests."""
     external: tuple[str, ...] = ()
     """Directories of the clone with modules for both kernels, built by make M=."""
+    emulator: str = "qemu-system-x86_64"
+    machine: str = ""
+    """QEMU's name for the machine, of boards whose runner has not one of its own."""
     qemu_cpu: str = ""
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False
@@ -67,6 +72,10 @@ class Board:
     """DMA channels that can copy memory, once `drivers` are loaded."""
     drivers: tuple[str, ...] = ()
     """Modules that drive them, with their parameters, in the order to load them."""
+    needs: tuple[str, ...] = ()
+    """Programs without which this board is skipped, since not every host can have them."""
+    packages: tuple[str, ...] = ()
+    """Debian packages for the board's own architecture, which its guest is made with: fetched, never installed."""
 
     @property
     def memory_mib(self) -> int:
@@ -93,7 +102,13 @@ def load(name: str) -> Board:
 
 def unavailable(board: Board) -> str | None:
     """Why this machine cannot have the board, or None when it can. May fetch what the board needs."""
+    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing = [program for program in board.needs if not shutil.which(program, path=search)]
+    if missing:
+        return f"{', '.join(missing)} not installed"
     try:
+        for package in board.packages:
+            foreign.unpacked(package, board.arch)
         if board.devices:
             qemu.with_vfio_user()
     except InfraError as error:
@@ -104,4 +119,5 @@ def unavailable(board: Board) -> str | None:
 def require(board: Board) -> None:
     """Raises AllSkipped where this machine cannot have the board: never a failure, never silent."""
     if reason := unavailable(board):
-        raise AllSkipped(f"skipped: {board.name} cannot run here: {reason}", hint="./ferry doctor")
+        hint = "./ferry doctor, then ./ferry setup (as root)"
+        raise AllSkipped(f"skipped: {board.name} cannot run here: {reason}", hint=hint)

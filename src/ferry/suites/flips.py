@@ -38,7 +38,7 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """One job: integrity with its flipper, which loads and unloads the module itself."""
     flips = QUICK_FLIPS if context.quick else THOROUGH_FLIPS if context.thorough else FLIPS
     module = shlex.quote(str(kernel.modules[guest_boot.MODULE]))
-    command = f"{integrity.program()} --ktap --seconds 1 --only {ANTAGONISTS} --flip --module {module}"
+    command = f"{integrity.program(context)} --ktap --seconds 1 --only {ANTAGONISTS} --flip --module {module}"
     warmup = f"{command} --flips {QUICK_FLIPS} --leak-kb {integrity.WARMUP_LEAK_KIB}"
     return [
         Job(NAME, "warm-up", warmup, int(QUICK_FLIPS * FLIP_S) + AROUND_S),

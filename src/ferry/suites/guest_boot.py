@@ -38,6 +38,8 @@ class Job:
     seconds: int
     setup: tuple[str, ...] = ()
     migrator: str = ""
+    files: tuple[Path, ...] = ()
+    """Of this machine, for guests that do not see them; see boot.boot's `carry`."""
 
 
 def debug_kernel(context: Context) -> Kernel:
@@ -66,7 +68,8 @@ def run_jobs(context: Context, kernel: Kernel, jobs: Sequence[Job], name: str) -
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
             boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=PATIENCE,
-                      on_line=_Follower(stage, [job.name for job in jobs]))
+                      on_line=_Follower(stage, [job.name for job in jobs]),
+                      carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
     except FerryError as error:
         end = broken(suite, f"{name}: boot", error, time.monotonic() - started)

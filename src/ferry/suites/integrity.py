@@ -36,11 +36,11 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
     if context.quick:
         return [two]
     plain = _job(context, "kernel", "kernel", guest_boot.select("kernel"))
-    return [_warmup(), plain, two, _mtcopy(context, kernel, 4, "streaming")]
+    return [_warmup(context), plain, two, _mtcopy(context, kernel, 4, "streaming")]
 
 
-def _warmup() -> Job:
-    command = _command(WARMUP_S, "--leak-kb", str(WARMUP_LEAK_KIB))
+def _warmup(context: Context) -> Job:
+    command = _command(context, WARMUP_S, "--leak-kb", str(WARMUP_LEAK_KIB))
     return Job(NAME, "warm-up", command, WARMUP_S + AROUND_S)
 
 
@@ -51,15 +51,16 @@ def _mtcopy(context: Context, kernel: Kernel, threads: int, stores: str) -> Job:
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
     seconds = QUICK_LOAD_S if context.quick else LOAD_S
-    return Job(NAME, name, _command(seconds), seconds + AROUND_S, setup, migrator)
+    return Job(NAME, name, _command(context, seconds), seconds + AROUND_S, setup, migrator)
 
 
-def _command(seconds: int, *more: str) -> str:
+def _command(context: Context, seconds: int, *more: str) -> str:
     """integrity for so long, on a disk of its own."""
     wrapper = shlex.quote(str(paths.repo_root() / "guest/with-ext4.sh"))
-    return " ".join(("sh", wrapper, str(DISK_MIB), program(), "--ktap", "--seconds", str(seconds), "--file @", *more))
+    words = ("sh", wrapper, str(DISK_MIB), program(context), "--ktap", "--seconds", str(seconds), "--file @", *more)
+    return " ".join(words)
 
 
-def program() -> str:
-    """integrity, ready for the shell."""
-    return shlex.quote(str(guest.programs()["integrity"]))
+def program(context: Context) -> str:
+    """integrity, ready for the shell of the board's guest."""
+    return shlex.quote(str(guest.programs(context.board.arch)["integrity"]))

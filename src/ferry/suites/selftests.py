@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 
-from ferry import patches, proc, source
+from ferry import patches, proc, source, toolchain
 from ferry.build import Kernel
 from ferry.errors import InfraError
 from ferry.suites import guest_boot
@@ -30,23 +29,24 @@ def run(context: Context) -> list[Result]:
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """One job a program, with mtcopy loaded so that its knobs are tested too."""
     return [
-        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=(guest_boot.load(kernel),))
-        for program in _programs(context.logs)
+        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=(guest_boot.load(kernel),), files=(program,))
+        for program in _programs(context)
     ]
 
 
-def _programs(logs: Path) -> list[Path]:
+def _programs(context: Context) -> list[Path]:
     """Build every selftest of the overlay. Raises InfraError with the compiler's first error."""
     tests = sorted((patches.overlay_dir() / SOURCES).glob("*.c"))
     tree = source.obtain().path
-    return [_compiled(test, tree, logs) for test in tests]
+    return [_compiled(test, tree, context.logs, context.board.arch) for test in tests]
 
 
-def _compiled(test: Path, tree: Path, logs: Path) -> Path:
+def _compiled(test: Path, tree: Path, logs: Path, arch: str) -> Path:
     out = logs / test.stem
     log = logs / f"{test.stem}.build.log"
     include = [word for headers in HEADERS for word in ("-I", str(tree / headers))]
-    command = [os.environ.get("CC", "gcc"), "-O2", "-Wall", "-Werror", *include, str(test), "-o", str(out)]
+    include += ["-static"] if toolchain.is_foreign(arch) else []
+    command = [toolchain.compiler(arch), "-O2", "-Wall", "-Werror", *include, str(test), "-o", str(out)]
     done = proc.run(command, log=log)
     if done.status:
         said = next((line for line in done.tail if "error" in line), "see the log")

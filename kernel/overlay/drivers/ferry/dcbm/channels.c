@@ -93,11 +93,25 @@ static bool dcbm_is_leaving(const struct device *dev)
 	return false;
 }
 
+/* Without PCI there is not even a declaration of its bus. */
+static const struct bus_type *const dcbm_buses[] = {
+	&platform_bus_type,
+#ifdef CONFIG_PCI
+	&pci_bus_type,
+#endif
+#ifdef CONFIG_ARM_AMBA
+	&amba_bustype,
+#endif
+};
+
 static bool dcbm_watched(const struct device *dev)
 {
-	return dev->bus == &platform_bus_type ||
-	       (IS_ENABLED(CONFIG_PCI) && dev->bus == &pci_bus_type) ||
-	       (IS_ENABLED(CONFIG_ARM_AMBA) && dev->bus == &amba_bustype);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
+		if (dev->bus == dcbm_buses[i])
+			return true;
+	return false;
 }
 
 static bool dcbm_suits(const struct dma_chan *chan)
@@ -527,21 +541,18 @@ static int dcbm_notify(struct notifier_block *nb, unsigned long event, void *dat
 }
 
 /* One a bus, as each is an entry of its list. */
-static struct notifier_block dcbm_watchers[] = {
-	{ .notifier_call = dcbm_notify },
-	{ .notifier_call = dcbm_notify },
-	{ .notifier_call = dcbm_notify },
-};
+static struct notifier_block dcbm_watchers[ARRAY_SIZE(dcbm_buses)];
 
 /** dcbm_channels_init() - start to watch the buses */
 int dcbm_channels_init(void)
 {
-	int err = bus_register_notifier(&platform_bus_type, &dcbm_watchers[0]);
+	unsigned int i;
+	int err = 0;
 
-	if (!err && IS_ENABLED(CONFIG_PCI))
-		err = bus_register_notifier(&pci_bus_type, &dcbm_watchers[1]);
-	if (!err && IS_ENABLED(CONFIG_ARM_AMBA))
-		err = bus_register_notifier(&amba_bustype, &dcbm_watchers[2]);
+	for (i = 0; !err && i < ARRAY_SIZE(dcbm_buses); i++) {
+		dcbm_watchers[i].notifier_call = dcbm_notify;
+		err = bus_register_notifier(dcbm_buses[i], &dcbm_watchers[i]);
+	}
 	if (err)
 		dcbm_channels_exit();
 	return err;
@@ -550,11 +561,10 @@ int dcbm_channels_init(void)
 /** dcbm_channels_exit() - stop watching; no channel is held any more */
 void dcbm_channels_exit(void)
 {
+	unsigned int i;
+
 	/* Of one that was not registered it returns an error, and that is all. */
-	bus_unregister_notifier(&platform_bus_type, &dcbm_watchers[0]);
-	if (IS_ENABLED(CONFIG_PCI))
-		bus_unregister_notifier(&pci_bus_type, &dcbm_watchers[1]);
-	if (IS_ENABLED(CONFIG_ARM_AMBA))
-		bus_unregister_notifier(&amba_bustype, &dcbm_watchers[2]);
+	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
+		bus_unregister_notifier(dcbm_buses[i], &dcbm_watchers[i]);
 	cancel_work_sync(&dcbm_new_device);
 }
