@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import tempfile
 import time
@@ -16,7 +17,7 @@ from ferry import boards, paths, proc, progress, suites
 from ferry.errors import FerryError, UsageError
 from ferry.suites import Suite, summary
 from ferry.suites.context import Context
-from ferry.suites.result import broken, exit_status
+from ferry.suites.result import Result, broken, exit_status, skipped
 from ferry.suites.summary import Finished
 
 #: Logs of that many runs are kept.
@@ -78,7 +79,7 @@ def run_suite(suite: Suite, context: Context) -> Finished:
     """A suite's results; one that cannot be run is a failure of its own, and the next suites still run."""
     started = time.monotonic()
     try:
-        results = suite.run(context)
+        results = _on_its_board(suite, context)
     except UsageError:
         raise
     except FerryError as error:
@@ -86,6 +87,16 @@ def run_suite(suite: Suite, context: Context) -> Finished:
     finished = Finished(suite.name, results, time.monotonic() - started)
     progress.note(f"{suite.name}: {summary.tally(results)} ({finished.seconds:.0f} s)")
     return finished
+
+
+def _on_its_board(suite: Suite, context: Context) -> list[Result]:
+    """A suite's results, or one skip that says why this machine cannot have its board."""
+    if not suite.board:
+        return suite.run(context)
+    board = boards.load(suite.board)
+    if reason := boards.unavailable(board):
+        return [skipped(suite.name, suite.board, reason)]
+    return suite.run(dataclasses.replace(context, board=board))
 
 
 def _log_directory() -> Path:

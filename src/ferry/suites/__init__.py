@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ferry.suites import arm64, flips, integrity, kunit, lint, memmap, quick_boot, selftests, series, unit
+from ferry.suites import arm64, dma, flips, integrity, kunit, lint, memmap, quick_boot, selftests, series, unit
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
@@ -34,6 +34,8 @@ ALL = (
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
     Suite(memmap.NAME, "device memory bound and unbound while allocations fail", "x86-numa", memmap.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
+    Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
+    Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
     Suite(arm64.NAME, "kselftests, integrity and flips in small, on another architecture", arm64.BOARD, arm64.run),
 )

@@ -16,6 +16,7 @@
  * Lock order: dcbm_mutex, held by the caller.
  */
 
+#include <linux/cleanup.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -180,18 +181,21 @@ static void dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *en
 }
 
 /**
- * dcbm_calibrate() - measure every engine whose channels are held
+ * dcbm_calibrate() - measure every engine whose channels are held, unless all is offloaded
  *
  * Context: process context, dcbm_mutex held. Allocates; takes some milliseconds.
  */
 void dcbm_calibrate(void)
 {
-	struct ferry_batch *batch = kvzalloc_obj(*batch);
+	struct ferry_batch *batch __free(kvfree) = NULL;
 	bool measured[DCBM_NR_ENGINES] = {};
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
 	memset(dcbm_costs, 0, sizeof(dcbm_costs));
+	if (READ_ONCE(dcbm_tuning.always))
+		return;
+	batch = kvzalloc_obj(*batch);
 	for (slot = 0; batch && slot < DCBM_MAX_CHANNELS; slot++) {
 		struct dcbm_channel *ch = dcbm_slot(slot);
 		int nid = ch && ch->nid != NUMA_NO_NODE ? ch->nid : numa_mem_id();
@@ -201,7 +205,6 @@ void dcbm_calibrate(void)
 		dcbm_measure(batch, ch->engine, nid);
 		measured[dcbm_engine_number(ch->engine)] = true;
 	}
-	kvfree(batch);
 }
 
 static bool dcbm_engine_pays(const struct dcbm_engine *engine, const struct ferry_batch *batch)

@@ -148,6 +148,7 @@ static ssize_t offload_store(struct kobject *kobj, struct kobj_attribute *attr,
 	if (offload < 0)
 		return offload;
 	WRITE_ONCE(dcbm_tuning.always, offload);
+	dcbm_recalibrate();
 	return count;
 }
 
