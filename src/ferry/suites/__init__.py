@@ -35,7 +35,7 @@ ALL = (
     Suite(memmap.NAME, "device memory bound and unbound while allocations fail", "x86-numa", memmap.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
-    Suite(arm64.NAME, "kselftests, integrity and flips in small, on another architecture", arm64.BOARD, arm64.run),
+    Suite(arm64.NAME, "KUnit and the above in small, on another architecture", arm64.BOARD, arm64.run),
 )
 
 #: For --quick: a clone's daily check.
