@@ -37,7 +37,7 @@ ALL = (
     Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
-    Suite(arm64.NAME, "kselftests, integrity and flips in small, on another architecture", arm64.BOARD, arm64.run),
+    Suite(arm64.NAME, "KUnit and the above in small, on another architecture", arm64.BOARD, arm64.run),
 )
 
 #: For --quick: a clone's daily check.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest suites in small on another architecture, in one boot of its debug kernel; skipped where it cannot be."""
+"""KUnit and the guest suites in small on another architecture's debug kernel; skipped where it cannot be."""
 
 from __future__ import annotations
 
 import dataclasses
 
 from ferry import boards
-from ferry.suites import flips, guest_boot, integrity, selftests
+from ferry.suites import flips, guest_boot, integrity, kunit, selftests
 from ferry.suites.context import Context
 from ferry.suites.result import Result, skipped
 
@@ -19,6 +19,8 @@ def run(context: Context) -> list[Result]:
     if reason := boards.unavailable(board):
         return [skipped(NAME, BOARD, reason)]
     context = dataclasses.replace(context, board=board, quick=True)
+    units = kunit.run_on(context, f"{NAME}-kunit", board)
     kernel = guest_boot.debug_kernel(context)
     jobs = [job for suite in (selftests, integrity, flips) for job in suite.jobs(context, kernel)]
-    return guest_boot.run_jobs(context, kernel, [dataclasses.replace(job, suite=NAME) for job in jobs], NAME)
+    found = guest_boot.run_jobs(context, kernel, jobs, NAME)
+    return [dataclasses.replace(result, suite=NAME) for result in (*units, *found)]

@@ -24,15 +24,15 @@ SUITES_S = 240
 
 def run(context: Context) -> list[Result]:
     """In User-Mode Linux."""
-    return _boot(context, NAME, boards.load("uml"))
+    return run_on(context, NAME, boards.load("uml"))
 
 
 def run_numa(context: Context) -> list[Result]:
     """On the board of the other guest suites."""
-    return _boot(context, NUMA_NAME, context.board)
+    return run_on(context, NUMA_NAME, context.board)
 
 
-def _boot(context: Context, name: str, board: Board) -> list[Result]:
+def run_on(context: Context, name: str, board: Board) -> list[Result]:
     """Boot once; the tests run before init does, and say their results on the console."""
     kernel = build.build(board, "ferry", debug=True)
     console = context.logs / name / "console.log"
