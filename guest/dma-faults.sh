@@ -89,7 +89,7 @@ move() {
 	moved=0
 	while [ $status -eq 0 ] && [ $moved -lt "$folios" ] && [ $rounds -lt 30 ]; do
 		choose_dcbm
-		"$integrity" --seconds 2 --bytes 32m --only read,write --audit-by kernel --leak-kb 262144 >now.json 2>&1 ||
+		"$integrity" --seconds $((1 + folios / 1000)) --bytes 32m --only read,write --audit-by kernel --leak-kb 262144 >now.json 2>&1 ||
 			status=$?
 		rounds=$((rounds + 1))
 		moved=$(($(given) - start))
@@ -244,12 +244,17 @@ ptdma_cases() {
 	real_case "ptdma: a lost completion, and unbound" "{\"stall\": $rate}" abandoned_pages rebind
 }
 
+# Three results a case, and one more of allocation_case.
+tests=0
+[ "$testdma" = - ] || tests=$((tests + 15 * 3 + 1))
+[ "$ptdma" = - ] || tests=$((tests + 6 * 3))
+[ "$ae4dma" = - ] || tests=$((tests + 4 * 3))
 echo "KTAP version 1"
+echo "1..$tests"
 insmod "$dcbm"
 calm
 [ "$testdma" = - ] || testdma_cases
 timeout_ms=200
 [ "$ptdma" = - ] || ptdma_cases
 [ "$ae4dma" = - ] || ae4dma_cases
-echo "1..$test_number"
 exit $failed
