@@ -44,7 +44,9 @@ struct ferry_pair {
  * @pairs:	the folios; @offset ascends
  *
  * The caller of the migrator owns the batch and every folio in it; a migrator
- * must have let go of both when its copy() returns.
+ * must have let go of both when its copy() returns. What it cannot let go of, as
+ * memory that a device may still write, it holds by references on both folios of
+ * a pair that has failed: then the move fails, too.
  */
 struct ferry_batch {
 	enum migrate_reason reason;

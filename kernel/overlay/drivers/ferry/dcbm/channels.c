@@ -30,6 +30,7 @@
 #include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
+#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -58,6 +59,8 @@ static DECLARE_BITMAP(dcbm_claimed, DCBM_MAX_CHANNELS);
 static bool dcbm_enabled;
 static char dcbm_devices[PAGE_SIZE / 4] = "all";
 static const struct device *dcbm_leaving[DCBM_MAX_LEAVING];
+/* And those that found no room there: while there are any, no channel is taken. */
+static unsigned int dcbm_more_leaving;
 
 /** dcbm_slot() - the channel in a slot, or NULL; dcbm_mutex held, or the slot claimed */
 struct dcbm_channel *dcbm_slot(unsigned int slot)
@@ -86,6 +89,9 @@ static bool dcbm_named(const struct device *dev)
 static bool dcbm_is_leaving(const struct device *dev)
 {
 	unsigned int i;
+
+	if (dcbm_more_leaving)
+		return true;
 
 	for (i = 0; i < DCBM_MAX_LEAVING; i++)
 		if (dcbm_leaving[i] == dev)
@@ -116,11 +122,16 @@ static bool dcbm_watched(const struct device *dev)
 
 static bool dcbm_suits(const struct dma_chan *chan)
 {
-	const struct dma_device *device = chan->device;
+	struct dma_device *device = chan->device;
 
-	return device->dev->driver && device->copy_align <= PAGE_SHIFT &&
-	       (dcbm_watched(device->dev) || device->device_release) &&
-	       !dcbm_is_leaving(device->dev) && dcbm_named(device->dev);
+	/* Not while its driver is in probe(), which may fail without a word to us. */
+	if (!device_is_bound(device->dev) || dcbm_is_leaving(device->dev))
+		return false;
+	/* Of idxd: its channels come and go by themselves, on a bus of their own. */
+	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask))
+		return false;
+	return device->copy_align <= PAGE_SHIFT && dcbm_named(device->dev) &&
+	       (dcbm_watched(device->dev) || device->device_release);
 }
 
 struct dcbm_search {
@@ -183,6 +194,7 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 	ch->dev = dmaengine_get_dma_device(chan);
 	ch->nid = dev_to_node(chan->device->dev);
 	ch->engine = dcbm_engine(chan);
+	ch->rest_until = jiffies;
 	if (dcbm_map_sentinel(ch)) {
 		kvfree(ch);
 		return NULL;
@@ -191,7 +203,8 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 	return ch;
 }
 
-static void dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
+/* Return true if it was taken. */
+static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 {
 	unsigned int slot = 0;
 	struct dma_chan *chan;
@@ -199,32 +212,36 @@ static void dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 	while (slot < DCBM_MAX_CHANNELS && dcbm_slots[slot])
 		slot++;
 	if (slot == DCBM_MAX_CHANNELS)
-		return;
+		return false;
 	chan = dma_request_channel(*mask, dcbm_is, wanted);
 	if (!chan)
-		return;
+		return false;
 	dcbm_slots[slot] = dcbm_channel_alloc(chan);
 	if (!dcbm_slots[slot]) {
 		dma_release_channel(chan);
-		return;
+		return false;
 	}
 	dcbm_slots[slot]->slot = slot;
 	WRITE_ONCE(dcbm_nids[slot], dcbm_slots[slot]->nid);
-	/* Pairs with test_and_set_bit_lock() in dcbm_try_claim(). */
+	/* Pairs with test_bit_acquire() in dcbm_try_claim(): who sees it held sees the channel. */
 	smp_mb__before_atomic();
 	set_bit(slot, dcbm_held);
+	return true;
 }
 
-/* Take all channels there are. A retired one that was removed is held again. */
-static void dcbm_acquire(void)
+/*
+ * Take all channels there are. A retired one that was removed is held again. Return how many
+ * are new.
+ */
+static unsigned int dcbm_acquire(void)
 {
 	struct dcbm_search *search = kzalloc_obj(*search);
+	unsigned int i, added = 0;
 	dma_cap_mask_t mask;
-	unsigned int i;
 
 	lockdep_assert_held(&dcbm_mutex);
 	if (!search)
-		return;
+		return 0;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
 		if (dcbm_slots[i] && dcbm_named(dcbm_slots[i]->provider))
 			set_bit(i, dcbm_held);
@@ -232,8 +249,9 @@ static void dcbm_acquire(void)
 	dma_cap_set(DMA_MEMCPY, mask);
 	dma_request_channel(mask, dcbm_collect, search);
 	for (i = 0; i < search->nr; i++)
-		dcbm_add(search->chan[i], &mask);
+		added += dcbm_add(search->chan[i], &mask);
 	kfree(search);
+	return added;
 }
 
 static void dcbm_free(struct dcbm_channel *ch)
@@ -327,8 +345,8 @@ static void dcbm_refresh(void)
 	if (!dcbm_enabled)
 		return;
 	dcbm_remove_unnamed(false);
-	dcbm_acquire();
-	dcbm_calibrate();
+	if (dcbm_acquire())
+		dcbm_calibrate();
 }
 
 /** dcbm_recalibrate() - measure again, as a knob changes what a batch costs; takes dcbm_mutex */
@@ -345,7 +363,7 @@ void dcbm_recalibrate(void)
  *
  * Context: process context. Takes dcbm_mutex.
  * Return: 0; -EINVAL if @names has no name or is too long; -ENODEV if dcbm is selected and
- * none of the devices has a free channel, with nothing changed.
+ * none of the devices has a free channel: then the choice before is in force again.
  */
 int dcbm_set_devices(const char *names)
 {
@@ -353,7 +371,7 @@ int dcbm_set_devices(const char *names)
 
 	if (!old)
 		return -ENOMEM;
-	if (!*names || strlen(names) >= sizeof(dcbm_devices))
+	if (!names[strspn(names, " ,")] || strlen(names) >= sizeof(dcbm_devices))
 		return -EINVAL;
 	guard(mutex)(&dcbm_mutex);
 	strscpy(old, dcbm_devices, sizeof(dcbm_devices));
@@ -387,7 +405,8 @@ static bool dcbm_try_claim(unsigned int slot)
 	if (!test_bit(slot, dcbm_held) || test_and_set_bit_lock(slot, dcbm_claimed))
 		return false;
 	/* Removed since: whoever does that waits for the claim to be given back. */
-	if (test_bit(slot, dcbm_held))
+	if (test_bit_acquire(slot, dcbm_held) &&
+	    time_is_before_eq_jiffies(dcbm_slots[slot]->rest_until))
 		return true;
 	dcbm_let_go(slot);
 	return false;
@@ -458,17 +477,24 @@ static void dcbm_leave(const struct device *dev)
 
 	for (i = 0; i < DCBM_MAX_LEAVING && dcbm_leaving[i]; i++)
 		;
-	if (!WARN_ON_ONCE(i == DCBM_MAX_LEAVING))
+	if (i < DCBM_MAX_LEAVING)
 		dcbm_leaving[i] = dev;
+	else
+		dcbm_more_leaving++;
 }
 
 static void dcbm_left(const struct device *dev)
 {
 	unsigned int i;
 
-	for (i = 0; i < DCBM_MAX_LEAVING; i++)
-		if (dcbm_leaving[i] == dev)
+	for (i = 0; i < DCBM_MAX_LEAVING; i++) {
+		if (dcbm_leaving[i] == dev) {
 			dcbm_leaving[i] = NULL;
+			return;
+		}
+	}
+	if (dcbm_more_leaving)
+		dcbm_more_leaving--;
 }
 
 /*
@@ -523,6 +549,21 @@ static void dcbm_refresh_work(struct work_struct *work)
 
 static DECLARE_WORK(dcbm_new_device, dcbm_refresh_work);
 
+/* Drivers shut down without being unbound, and some warn of channels that are held. */
+static int dcbm_shutdown(struct notifier_block *nb, unsigned long event, void *unused)
+{
+	unsigned int i;
+
+	guard(mutex)(&dcbm_mutex);
+	dcbm_enabled = false;
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
+		if (dcbm_slots[i])
+			dcbm_evict(dcbm_slots[i]);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dcbm_reboot = { .notifier_call = dcbm_shutdown };
+
 static int dcbm_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
 	switch (event) {
@@ -553,6 +594,8 @@ int dcbm_channels_init(void)
 		dcbm_watchers[i].notifier_call = dcbm_notify;
 		err = bus_register_notifier(dcbm_buses[i], &dcbm_watchers[i]);
 	}
+	if (!err)
+		err = register_reboot_notifier(&dcbm_reboot);
 	if (err)
 		dcbm_channels_exit();
 	return err;
@@ -563,6 +606,7 @@ void dcbm_channels_exit(void)
 {
 	unsigned int i;
 
+	unregister_reboot_notifier(&dcbm_reboot);
 	/* Of one that was not registered it returns an error, and that is all. */
 	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
 		bus_unregister_notifier(dcbm_buses[i], &dcbm_watchers[i]);

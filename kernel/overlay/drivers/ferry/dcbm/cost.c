@@ -13,6 +13,10 @@
  * dcbm were not there. "always" in the offload knob overrides that. An engine that failed while
  * it was measured counts as slower than anything.
  *
+ * Each engine is measured with one channel and with as many as a batch may have: to start and to
+ * await many takes its time, which a small batch does not pay back, and not all engines copy at
+ * the same time what they are given at the same time.
+ *
  * Lock order: dcbm_mutex, held by the caller.
  */
 
@@ -21,11 +25,12 @@
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "dcbm.h"
 
 /* Runs of each batch; the fastest counts, as what disturbs only adds. */
-#define DCBM_RUNS	3
+#define DCBM_RUNS	6
 /* 512 KiB: large enough to be cut for several channels, small enough to be had. */
 #define DCBM_LARGE	(19 - PAGE_SHIFT)
 
@@ -43,7 +48,10 @@ struct dcbm_cost {
 	u64 byte_ns;
 };
 
-static struct dcbm_cost dcbm_costs[DCBM_NR_ENGINES];
+/* With one channel, and with all. */
+enum { DCBM_ALONE, DCBM_TOGETHER, DCBM_NR_WAYS };
+
+static struct dcbm_cost dcbm_costs[DCBM_NR_ENGINES][DCBM_NR_WAYS];
 /* By the CPU, each byte, in 1/1024 ns. */
 static u64 dcbm_cpu_byte_ns;
 
@@ -103,8 +111,16 @@ static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr, unsigne
 	return true;
 }
 
+/* Claim for a measurement: batches that are under way are waited for, but not for ever. */
+static bool dcbm_claim_some(struct dcbm_run *run, unsigned int wanted,
+			    const struct dcbm_engine *engine)
+{
+	return wait_event_timeout(dcbm_wait, (dcbm_claim(run, wanted, engine), run->nr), HZ);
+}
+
 /* Nanoseconds for a batch by an engine's channels; 0 if it could not be copied so. */
-static u64 dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine)
+static u64 dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine,
+			    unsigned int channels)
 {
 	u64 best = U64_MAX, start;
 	struct dcbm_run run;
@@ -112,10 +128,9 @@ static u64 dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine 
 
 	for (i = 0; i < DCBM_RUNS; i++) {
 		run = (struct dcbm_run) { .batch = batch };
-		start = ktime_get_ns();
-		dcbm_claim(&run, READ_ONCE(dcbm_tuning.channels), engine);
-		if (!run.nr)
+		if (!dcbm_claim_some(&run, channels, engine))
 			return 0;
+		start = ktime_get_ns();
 		dcbm_copy_with(&run);
 		best = min(best, ktime_get_ns() - start);
 		for (k = 0; k < batch->nr; k++)
@@ -146,7 +161,7 @@ static u64 dcbm_rate(u64 more, u64 less, u64 nr)
 
 /* How long each of the three batches takes; false if one could not be made or copied. */
 static bool dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid,
-		      u64 ns[3])
+		      unsigned int channels, u64 ns[3])
 {
 	static const struct { unsigned int nr, order; } samples[] = {
 		{ SZ_1M / PAGE_SIZE, 0 }, { 2, DCBM_LARGE }, { 8, DCBM_LARGE },
@@ -156,7 +171,7 @@ static bool dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engin
 	for (i = 0; i < ARRAY_SIZE(samples); i++) {
 		bool made = dcbm_sample_make(batch, samples[i].nr, samples[i].order, nid);
 
-		ns[i] = made ? dcbm_time_engine(batch, engine) : 0;
+		ns[i] = made ? dcbm_time_engine(batch, engine, channels) : 0;
 		/* The last batch is large enough to tell the CPU's rate by. */
 		if (made && i == ARRAY_SIZE(samples) - 1)
 			dcbm_cpu_byte_ns = dcbm_rate(dcbm_time_cpu(batch), 0, batch->bytes);
@@ -167,17 +182,29 @@ static bool dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engin
 	return true;
 }
 
-static void dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid)
+static struct dcbm_cost dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *engine,
+				     int nid, unsigned int channels)
 {
-	struct dcbm_cost *cost = &dcbm_costs[dcbm_engine_number(engine)];
+	struct dcbm_cost cost = {};
 	u64 ns[3];
 
-	cost->known = dcbm_time(batch, engine, nid, ns);
-	if (!cost->known)
-		return;
-	cost->folio_ns = dcbm_rate(ns[0], ns[1], SZ_1M / PAGE_SIZE - 2);
-	cost->byte_ns = dcbm_rate(ns[2], ns[1], 3 * SZ_1M);
-	cost->base_ns = ns[1] - min(ns[1], cost->byte_ns * SZ_1M >> 10);
+	if (!dcbm_time(batch, engine, nid, channels, ns))
+		return cost;
+	cost.known = true;
+	cost.folio_ns = dcbm_rate(ns[0], ns[1], SZ_1M / PAGE_SIZE - 2);
+	cost.byte_ns = dcbm_rate(ns[2], ns[1], 3 * SZ_1M);
+	cost.base_ns = ns[1] - min(ns[1], cost.byte_ns * SZ_1M >> 10);
+	return cost;
+}
+
+static void dcbm_measure_ways(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid)
+{
+	struct dcbm_cost *ways = dcbm_costs[dcbm_engine_number(engine)];
+	unsigned int channels = READ_ONCE(dcbm_tuning.channels);
+
+	/* Old figures are better than none while new ones are made. */
+	ways[DCBM_ALONE] = dcbm_measure(batch, engine, nid, 1);
+	ways[DCBM_TOGETHER] = dcbm_measure(batch, engine, nid, channels);
 }
 
 /**
@@ -192,7 +219,6 @@ void dcbm_calibrate(void)
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
-	memset(dcbm_costs, 0, sizeof(dcbm_costs));
 	if (READ_ONCE(dcbm_tuning.always))
 		return;
 	batch = kvzalloc_obj(*batch);
@@ -202,47 +228,69 @@ void dcbm_calibrate(void)
 
 		if (!ch || measured[dcbm_engine_number(ch->engine)])
 			continue;
-		dcbm_measure(batch, ch->engine, nid);
+		dcbm_measure_ways(batch, ch->engine, nid);
 		measured[dcbm_engine_number(ch->engine)] = true;
 	}
 }
 
-static bool dcbm_engine_pays(const struct dcbm_engine *engine, const struct ferry_batch *batch)
+/* What a batch would take, U64_MAX if that is not known. */
+static u64 dcbm_estimate(const struct dcbm_cost *cost, const struct ferry_batch *batch)
 {
-	const struct dcbm_cost *cost = &dcbm_costs[dcbm_engine_number(engine)];
-	u64 dma = cost->base_ns +
-		  ((batch->nr * cost->folio_ns + batch->bytes * cost->byte_ns) >> 10);
+	if (!cost->known)
+		return U64_MAX;
+	return cost->base_ns + ((batch->nr * cost->folio_ns + batch->bytes * cost->byte_ns) >> 10);
+}
 
-	return cost->known && dma < batch->bytes * dcbm_cpu_byte_ns >> 10;
+/* The slowest of a run's engines decides. */
+static u64 dcbm_estimate_run(const struct dcbm_run *run, unsigned int nr, unsigned int way)
+{
+	u64 most = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		unsigned int engine = dcbm_engine_number(run->ch[i]->engine);
+
+		most = max(most, dcbm_estimate(&dcbm_costs[engine][way], run->batch));
+	}
+	return most;
 }
 
 /**
- * dcbm_pays() - would the CPU copy a run's batch more slowly?
+ * dcbm_choose() - how many of a run's channels should copy its batch?
  * @run: the run, with its channels
  *
  * Context: any.
- * Return: true if each of the run's engines is worth it.
+ * Return: all of them, one, or 0 if the CPU is faster.
  */
-bool dcbm_pays(const struct dcbm_run *run)
+unsigned int dcbm_choose(const struct dcbm_run *run)
 {
-	unsigned int i;
+	u64 cpu = run->batch->bytes * READ_ONCE(dcbm_cpu_byte_ns) >> 10;
+	u64 alone = dcbm_estimate_run(run, 1, DCBM_ALONE);
+	u64 together = dcbm_estimate_run(run, run->nr, DCBM_TOGETHER);
 
-	for (i = 0; i < run->nr; i++)
-		if ((!i || run->ch[i]->engine != run->ch[i - 1]->engine) &&
-		    !dcbm_engine_pays(run->ch[i]->engine, run->batch))
-			return false;
-	return true;
+	if (min(alone, together) >= cpu)
+		return 0;
+	return together < alone ? run->nr : 1;
 }
 
-/** dcbm_show_costs() - the figures, for debugfs; a race with a calibration shows some of each */
+static void dcbm_show_cost(struct seq_file *m, const char *name, const char *way,
+			   const struct dcbm_cost *cost)
+{
+	if (cost->known)
+		seq_printf(m, "%s, %s: %llu ns a batch, %llu/1024 ns a folio, %llu/1024 ns a byte\n",
+			   name, way, cost->base_ns, cost->folio_ns, cost->byte_ns);
+}
+
+/** dcbm_show_costs() - the figures, for debugfs; dcbm_mutex held */
 void dcbm_show_costs(struct seq_file *m)
 {
 	unsigned int i;
 
 	seq_printf(m, "cpu: %llu/1024 ns a byte\n", dcbm_cpu_byte_ns);
-	for (i = 0; i < DCBM_NR_ENGINES; i++)
-		if (dcbm_costs[i].known)
-			seq_printf(m, "%s: %llu ns a batch, %llu/1024 ns a folio, %llu/1024 ns a byte\n",
-				   dcbm_engine_nth(i)->driver ?: "other", dcbm_costs[i].base_ns,
-				   dcbm_costs[i].folio_ns, dcbm_costs[i].byte_ns);
+	for (i = 0; i < DCBM_NR_ENGINES; i++) {
+		const char *name = dcbm_engine_nth(i)->driver ?: "other";
+
+		dcbm_show_cost(m, name, "one channel", &dcbm_costs[i][DCBM_ALONE]);
+		dcbm_show_cost(m, name, "all channels", &dcbm_costs[i][DCBM_TOGETHER]);
+	}
 }

@@ -34,6 +34,13 @@
 /* Less is not worth another channel's interrupt. */
 #define DCBM_MIN_SHARE	SZ_64K
 
+/* Give back all channels but the @nr nearest. */
+static void dcbm_keep_only(struct dcbm_run *run, unsigned int nr)
+{
+	while (run->nr > nr)
+		dcbm_unclaim(run->ch[--run->nr]);
+}
+
 /* Channels that were retired have no place in later rounds. */
 static void dcbm_drop_retired(struct dcbm_run *run, const unsigned long *stuck)
 {
@@ -99,8 +106,7 @@ void dcbm_copy_with(struct dcbm_run *run)
 	/* What is left when no channel is. */
 	for (i = run->pair; i < batch->nr; i++)
 		batch->pairs[i].status = -EAGAIN;
-	while (run->nr)
-		dcbm_unclaim(run->ch[--run->nr]);
+	dcbm_keep_only(run, 0);
 }
 
 /**
@@ -120,9 +126,9 @@ static int dcbm_copy(struct ferry_batch *batch)
 		dcbm_count(DCBM_REFUSED_BUSY, 1);
 		return -EBUSY;
 	}
-	if (!READ_ONCE(dcbm_tuning.always) && !dcbm_pays(&run)) {
-		while (run.nr)
-			dcbm_unclaim(run.ch[--run.nr]);
+	if (!READ_ONCE(dcbm_tuning.always))
+		dcbm_keep_only(&run, dcbm_choose(&run));
+	if (!run.nr) {
 		dcbm_count(DCBM_REFUSED_SLOWER, 1);
 		return -EAGAIN;
 	}

@@ -38,8 +38,6 @@ enum dcbm_proof {
  * @driver:	its name; NULL for those not known
  * @depth:	descriptors that may be in flight on one channel
  * @issue_each:	call issue_pending after each submit, not once a group
- * @stops:	when terminate_all() has succeeded and synchronize() returned, the device
- *		writes no more
  * @lingers:	it may still use a descriptor when its callback has returned, where
  *		synchronize() does not wait for it
  * @proof:	whether its completions can be believed
@@ -48,7 +46,6 @@ struct dcbm_engine {
 	const char *driver;
 	unsigned int depth;
 	bool issue_each;
-	bool stops;
 	bool lingers;
 	enum dcbm_proof proof;
 };
@@ -115,6 +112,7 @@ struct dcbm_share {
  * @progress:	jiffies of the last submission or callback
  * @waiting:	a group is in flight
  * @stuck:	the group in flight has timed out
+ * @rest_until:	in jiffies; it took no descriptor for a while, and is not tried before
  * @retired:	out of service until @pending is 0
  * @unbound:	its driver has left the device
  * @src_put:	pieces whose sources the quarantine has let go
@@ -147,6 +145,7 @@ struct dcbm_channel {
 	unsigned long progress;
 	bool waiting;
 	bool stuck;
+	unsigned long rest_until;
 	bool retired;
 	bool unbound;
 	unsigned int src_put;
@@ -294,7 +293,7 @@ void dcbm_quarantine_exit(void);
 
 /* cost.c */
 void dcbm_calibrate(void);
-bool dcbm_pays(const struct dcbm_run *run);
+unsigned int dcbm_choose(const struct dcbm_run *run);
 void dcbm_show_costs(struct seq_file *m);
 
 /* debugfs.c */

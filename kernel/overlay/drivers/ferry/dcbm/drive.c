@@ -11,7 +11,7 @@
  *
  * prep() returning NULL is back-pressure: the caller naps and asks again. A channel that has
  * neither taken nor completed a descriptor for timeout_ms is given up: what was not submitted
- * is left to the CPU, what was is up to dcbm_settle().
+ * is left to the CPU, what was is up to dcbm_settle(). One that takes none then rests.
  *
  * Callbacks may come from hard interrupts, in any order, late, or never. They touch their
  * descriptor and their channel's @pending and @progress only; lowering @pending is the last
@@ -28,6 +28,9 @@
 
 #include "dcbm.h"
 
+/* A driver that took nothing for so long is not asked again at once. */
+#define DCBM_REST	(10 * HZ)
+
 /* Woken by callbacks, and by whoever gives a channel back. */
 DECLARE_WAIT_QUEUE_HEAD(dcbm_wait);
 
@@ -37,7 +40,10 @@ static void dcbm_done(void *param, const struct dmaengine_result *result)
 	struct dcbm_channel *ch = desc->ch;
 	bool failed = result && result->result != DMA_TRANS_NOERROR;
 
-	/* A driver that calls back twice must not lower pending twice. */
+	/* Given up by the driver, not finished by the device: as good as no callback. */
+	if (failed && result->result == DMA_TRANS_ABORTED)
+		return;
+	/* A second callback while the descriptor is in use must not lower pending again. */
 	if (cmpxchg(&desc->status, -EINPROGRESS, failed ? -EIO : 0) != -EINPROGRESS)
 		return;
 	WRITE_ONCE(ch->progress, jiffies);
@@ -65,10 +71,10 @@ static bool dcbm_submit(struct dcbm_channel *ch, struct dcbm_desc *desc)
 	tx->callback_param = desc;
 	WRITE_ONCE(desc->status, -EINPROGRESS);
 	atomic_inc(&ch->pending);
-	if (dma_submit_error(dmaengine_submit(tx))) {
-		desc->status = -EIO;
+	/* A driver may call back before it returns the error (idxd does): count it once. */
+	if (dma_submit_error(dmaengine_submit(tx)) &&
+	    cmpxchg(&desc->status, -EINPROGRESS, -EIO) == -EINPROGRESS)
 		atomic_dec(&ch->pending);
-	}
 	if (ch->engine->issue_each)
 		dma_async_issue_pending(ch->chan);
 	return true;
@@ -137,6 +143,18 @@ enum dcbm_state {
 	DCBM_WAITING = BIT(1),
 };
 
+/* A group whose sentinel has failed is not complete, whatever the others say. */
+static void dcbm_group_done(struct dcbm_channel *ch)
+{
+	unsigned int i;
+
+	ch->waiting = false;
+	if (ch->engine->proof != DCBM_PROOF_SENTINEL || !ch->last.status)
+		return;
+	for (i = ch->first; i < ch->next; i++)
+		ch->share.descs[i].status = -EIO;
+}
+
 /* Take a channel one step further, if it can be. */
 static enum dcbm_state dcbm_step(struct dcbm_channel *ch)
 {
@@ -145,7 +163,8 @@ static enum dcbm_state dcbm_step(struct dcbm_channel *ch)
 		ch->stuck = dcbm_timed_out(ch);
 		return ch->stuck ? DCBM_IDLE : DCBM_WAITING;
 	}
-	ch->waiting = false;
+	if (ch->waiting)
+		dcbm_group_done(ch);
 	if (ch->next == ch->end)
 		return DCBM_IDLE;
 	if (!dcbm_submit_group(ch)) {
@@ -153,6 +172,7 @@ static enum dcbm_state dcbm_step(struct dcbm_channel *ch)
 			return DCBM_STARVED;
 		/* dcbm_settle() finds the rest not submitted. */
 		dcbm_count(DCBM_PREP_FAILURES, 1);
+		ch->rest_until = jiffies + DCBM_REST;
 		ch->end = ch->next;
 		return DCBM_IDLE;
 	}
@@ -201,7 +221,8 @@ static void dcbm_start(struct dcbm_channel *ch)
  * On return each descriptor of each channel has a final status, except those in flight on a
  * channel that is stuck.
  *
- * Context: process context. Sleeps, at most timeout_ms after the last sign of life.
+ * Context: process context. Sleeps, for timeout_ms after the last sign of life of each channel,
+ * and as long again for a sentinel that a driver does not take.
  */
 void dcbm_drive(struct dcbm_run *run)
 {

@@ -4,9 +4,12 @@
  *
  * dmaengine has one call to copy memory and many readings of it: some drivers lose an
  * issue_pending that comes while they are busy, others start one descriptor per call; some
- * report errors, some report them as success; few can be stopped for certain. One row a
- * driver says what was found by reading it and by trying. A driver without a row gets what
- * suits all: one descriptor in flight, the content compared, no faith in termination.
+ * report errors, some report them as success. One row a driver says what was found by
+ * reading it and by trying. A driver without a row gets what suits all: one descriptor in
+ * flight, the content compared.
+ *
+ * There is no row for who can stop its device: none was found that does so for certain. What
+ * terminate_all() does is written down all the same, for who thinks of calling it.
  *
  * Lock order: none are taken.
  */
@@ -42,9 +45,9 @@ static const struct dcbm_engine dcbm_engines[] = {
 	},
 	/* An issue_pending while busy is lost; no synchronize. */
 	{ .driver = "sf-pdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
-	/* terminate_all() resets the channel and says whether it could. */
-	{ .driver = "switchtec_dma", .depth = 64, .stops = true, .proof = DCBM_PROOF_RESULT },
-	/* Neither has a terminate_all(). */
+	/* Completions out of order get the result of the one that all had waited for. */
+	{ .driver = "switchtec_dma", .depth = 64, .proof = DCBM_PROOF_COMPARE },
+	/* Both report errors. Neither has a terminate_all(). */
 	{ .driver = "ioatdma", .depth = 64, .proof = DCBM_PROOF_RESULT },
 	{ .driver = "plx_dma", .depth = 64, .proof = DCBM_PROOF_RESULT },
 };

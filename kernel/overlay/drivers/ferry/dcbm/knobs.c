@@ -3,7 +3,7 @@
  * DOC: The knobs and counters of dcbm
  *
  * In /sys/kernel/mm/migration/dcbm/, as described in
- * Documentation/ABI/testing/sysfs-kernel-mm-migration. All may be written at any time: a batch
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration-dcbm. All may be written at any time: a batch
  * reads each once where it matters. Those that change what a batch costs measure it again.
  *
  * The counters only grow, but for the pages in quarantine. Once no batch is under way,

@@ -9,7 +9,8 @@
  *   - One on the source makes the folio's move fail by migration's ordinary check of the
  *     reference count, which comes before the CPU would write to the destination: the folio
  *     stays where it was. The migrating task holds the source's lock from before the copy until
- *     the move has failed; once the lock could be had, this reference has done its work.
+ *     the move has failed; once the lock could be had, this reference has done its work. The
+ *     device may read the source after that, which harms nobody.
  *   - One on the destination outlasts migration's own, so that the memory stays allocated, and
  *     nobody's, until the device has let go.
  *

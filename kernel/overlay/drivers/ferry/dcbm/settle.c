@@ -8,10 +8,10 @@
  * a failed descriptor is left to the CPU, which copies it in the move phase; its neighbours
  * are not concerned.
  *
- * Descriptors in flight on a channel that is stuck may still write. If the driver can stop the
- * device for certain it is told to; otherwise the channel is retired, and what those descriptors
- * may write is put into quarantine. Nothing that shares a mapping with them is unmapped, so
- * their completed neighbours, whose content cannot be looked at before, are left to the CPU.
+ * Descriptors in flight on a channel that is stuck may still write. The channel is retired, and
+ * what they may write is put into quarantine. Nothing that shares a mapping with them is
+ * unmapped, so their completed neighbours, whose content cannot be looked at before, are left to
+ * the CPU.
  *
  * Lock order: none are taken.
  */
@@ -27,21 +27,6 @@ static void dcbm_fail(struct ferry_batch *batch, const struct dcbm_share *share,
 
 	for (i = desc->first; i < desc->first + desc->nr; i++)
 		batch->pairs[share->pair[i]].status = err;
-}
-
-/* Make sure that the device writes no more, if that can be done. */
-static void dcbm_stop(struct dcbm_channel *ch)
-{
-	unsigned int i;
-
-	if (!ch->engine->stops || dmaengine_terminate_sync(ch->chan))
-		return;
-	/* No callback runs any more, and none will. */
-	atomic_set(&ch->pending, 0);
-	ch->stuck = false;
-	for (i = ch->first; i < ch->next; i++)
-		if (ch->share.descs[i].status == -EINPROGRESS)
-			ch->share.descs[i].status = -ETIMEDOUT;
 }
 
 /*
@@ -67,7 +52,7 @@ static void dcbm_tally(const struct dcbm_desc *desc)
 {
 	int status = READ_ONCE(desc->status);
 
-	if (desc->kept || status == -ETIMEDOUT)
+	if (desc->kept)
 		dcbm_count(DCBM_TIMEOUTS, 1);
 	else if (!status)
 		dcbm_count(DCBM_COMPLETED, 1);
@@ -121,8 +106,6 @@ bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch)
 	bool doubts = dcbm_doubts(ch->engine);
 	unsigned int i;
 
-	if (ch->stuck)
-		dcbm_stop(ch);
 	if (ch->stuck)
 		dcbm_keep(ch);
 	else

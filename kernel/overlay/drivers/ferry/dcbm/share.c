@@ -78,11 +78,14 @@ bool dcbm_cut(struct dcbm_run *run)
 	unsigned int i;
 
 	want = min(want, DCBM_MAX_SHARE);
+	if (!want)
+		return false;
 	for (i = 0; i < run->nr; i++) {
-		unsigned int max_len = round_down(dma_get_max_seg_size(run->ch[i]->dev), PAGE_SIZE);
+		struct device *dev = run->ch[i]->dev;
+		size_t max_len = min(dma_get_max_seg_size(dev), dma_max_mapping_size(dev));
 
 		dcbm_cut_share(run, &run->ch[i]->share, want,
-			       clamp(max_len, PAGE_SIZE, DCBM_MAX_LEN));
+			       clamp(round_down(max_len, PAGE_SIZE), PAGE_SIZE, DCBM_MAX_LEN));
 	}
-	return want;
+	return true;
 }

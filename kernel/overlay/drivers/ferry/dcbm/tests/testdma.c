@@ -9,6 +9,8 @@
  *	lie		half copied, and reported as success
  *	lost		not copied, never completed
  *	late		copied and completed late_ms milliseconds later
+ *	ghost		never completed, but copied late_ms milliseconds later, even if the driver
+ *			has been unbound by then
  *	prep		not taken: prep returns NULL
  *
  * and hits_* count how often that happened. The driver's name is the module parameter role, so
@@ -23,6 +25,7 @@
  */
 
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/module.h>
@@ -52,13 +55,17 @@ enum testdma_fault {
 	TESTDMA_LIE,
 	TESTDMA_LOST,
 	TESTDMA_LATE,
+	TESTDMA_GHOST,
 	TESTDMA_PREP,
 	TESTDMA_NR_FAULTS,
 };
 
-static const char * const testdma_names[] = { "error", "lie", "lost", "late", "prep" };
+static const char * const testdma_names[] = {
+	"error", "lie", "lost", "late", "ghost", "prep",
+};
+
 static const char * const testdma_hit_names[] = {
-	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_prep",
+	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_ghost", "hits_prep",
 };
 
 static u32 testdma_rate[TESTDMA_NR_FAULTS];
@@ -67,6 +74,7 @@ static u32 testdma_late_ms = 100;
 
 struct testdma_desc {
 	struct dma_async_tx_descriptor tx;
+	struct delayed_work ghost;
 	struct list_head node;
 	dma_addr_t src;
 	dma_addr_t dst;
@@ -90,6 +98,9 @@ struct testdma {
 	struct testdma_chan chans[TESTDMA_MAX];
 };
 
+/* Of the ghosts, which outlive devices. */
+static struct workqueue_struct *testdma_ghosts;
+static atomic_t testdma_nr_ghosts;
 static struct platform_device *testdma_pdevs[TESTDMA_MAX];
 static struct dentry *testdma_dir;
 
@@ -195,6 +206,15 @@ static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
 	testdma_drop(tc);
 }
 
+static void testdma_haunt(struct work_struct *work)
+{
+	struct testdma_desc *desc = container_of(to_delayed_work(work), struct testdma_desc, ghost);
+
+	testdma_copy(desc, desc->len);
+	kfree(desc);
+	atomic_dec(&testdma_nr_ghosts);
+}
+
 static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 {
 	if (testdma_fails(TESTDMA_ERROR)) {
@@ -208,6 +228,13 @@ static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 	}
 	if (testdma_fails(TESTDMA_LOST)) {
 		kfree(desc);
+		return;
+	}
+	if (testdma_fails(TESTDMA_GHOST)) {
+		atomic_inc(&testdma_nr_ghosts);
+		INIT_DELAYED_WORK(&desc->ghost, testdma_haunt);
+		queue_delayed_work(testdma_ghosts, &desc->ghost,
+				   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
 		return;
 	}
 	if (testdma_fails(TESTDMA_LATE) &&
@@ -250,19 +277,6 @@ static void testdma_stop(struct testdma_chan *tc)
 	WRITE_ONCE(tc->stop, false);
 }
 
-static int testdma_terminate(struct dma_chan *chan)
-{
-	testdma_drop(to_testdma_chan(chan));
-	return 0;
-}
-
-static void testdma_synchronize(struct dma_chan *chan)
-{
-	/* Only a driver that is trusted to stop its device does; others let it run on. */
-	if (!strcmp(role, "switchtec_dma"))
-		testdma_stop(to_testdma_chan(chan));
-}
-
 static void testdma_free_chan(struct dma_chan *chan)
 {
 	testdma_stop(to_testdma_chan(chan));
@@ -295,8 +309,6 @@ static void testdma_describe(struct testdma *td, struct device *dev)
 	dma->dev = dev;
 	dma->device_prep_dma_memcpy = testdma_prep;
 	dma->device_issue_pending = testdma_issue;
-	dma->device_terminate_all = testdma_terminate;
-	dma->device_synchronize = testdma_synchronize;
 	dma->device_free_chan_resources = testdma_free_chan;
 	dma->device_tx_status = testdma_status;
 	INIT_LIST_HEAD(&dma->channels);
@@ -388,14 +400,20 @@ static int __init testdma_init(void)
 
 	if (!devices || devices > TESTDMA_MAX || !channels || channels > TESTDMA_MAX)
 		return -EINVAL;
+	testdma_ghosts = alloc_workqueue("testdma_ghosts", WQ_UNBOUND, 0);
+	if (!testdma_ghosts)
+		return -ENOMEM;
 	testdma_driver.driver.name = role;
 	err = platform_driver_register(&testdma_driver);
-	if (err)
+	if (err) {
+		destroy_workqueue(testdma_ghosts);
 		return err;
+	}
 	err = testdma_register_devices();
 	if (err) {
 		testdma_unregister_devices();
 		platform_driver_unregister(&testdma_driver);
+		destroy_workqueue(testdma_ghosts);
 		return err;
 	}
 	testdma_make_files();
@@ -405,9 +423,15 @@ module_init(testdma_init);
 
 static void __exit testdma_exit(void)
 {
+	unsigned int i;
+
 	debugfs_remove(testdma_dir);
 	testdma_unregister_devices();
 	platform_driver_unregister(&testdma_driver);
+	/* Those that are still to come write before the module goes. */
+	for (i = 0; atomic_read(&testdma_nr_ghosts) && i < 100; i++)
+		msleep(100);
+	destroy_workqueue(testdma_ghosts);
 }
 module_exit(testdma_exit);
 
