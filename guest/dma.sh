@@ -39,7 +39,7 @@ move() {
 }
 
 echo "KTAP version 1"
-echo "1..12"
+echo "1..13"
 insmod "$dcbm"
 report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
@@ -52,6 +52,23 @@ sed 's/^/# /' /sys/kernel/debug/ferry_dcbm/costs
 report "$channels channels" $? "$(grep -c . $held)"
 [ "$(grep -c 'node=0 ' $held)" -eq $((channels / 2)) ] && [ "$(grep -c 'node=1 ' $held)" -eq $((channels / 2)) ]
 report "half of them near each node" $? "$(grep -c 'node=0 ' $held) near node 0"
+
+# refuses KNOB VALUE...: each is refused, and the knob is as it was.
+refuses() {
+	knob=$1
+	shift
+	was=$(cat "$knobs/$knob")
+	for value in "$@"; do
+		if echo "$value" 2>/dev/null >"$knobs/$knob"; then
+			echo "# $knob takes '$value'"
+			return 1
+		fi
+	done
+	[ "$(cat "$knobs/$knob")" = "$was" ]
+}
+refuses channels 0 65 -1 x '' && refuses timeout_ms 0 60001 x && refuses verify maybe '' && refuses offload x &&
+	refuses devices '' , no.such.device && [ "$(grep -c . $held)" -eq "$channels" ]
+report "bad values are refused and change nothing" $? "see above"
 
 # Whether it pays is another question.
 echo always >$knobs/offload

@@ -58,6 +58,12 @@ def test_off_is_always_measured() -> None:
     assert [one.label for one in plan.configs(plan.Choice(["mtcopy"], [2]))] == ["off", "mtcopy2"]
 
 
+def test_always_is_a_workload_of_its_own() -> None:
+    chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[4], always=True))
+    assert chosen[1].argument == "dcbm4:dcbm/channels=4,dcbm/offload=always,migrator=dcbm"
+    assert made_up.plan(always=True).workload == "anon, dcbm always"
+
+
 def test_channels_and_verification_make_rows_of_their_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[1, 16], verify=["auto", "always"]))
     assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always", "dcbm16-always"]

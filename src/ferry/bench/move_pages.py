@@ -75,6 +75,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
     add("--channels", type=plan.listed(plan.channel_count), metavar="LIST", help="of dcbm (default: the board's)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
+    add("--always", action="store_true", help="let dcbm offload even what the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
@@ -92,11 +93,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     enough = plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.stores,
-                                         args.channels or [board.channels], args.verify)),
+                                         args.channels or [board.channels], args.verify, args.always)),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
-        vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind,
+        vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind, always=args.always,
     ))
 
 

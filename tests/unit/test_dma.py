@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The suites of dcbm: what they hand to their scripts, and that the scripts announce what they report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ferry import boards, build, guest, paths
+from ferry.build import Kernel
+from ferry.suites import dma, guest_boot
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_dcbm", "ferry_testdma", "ptdma", "ae4dma")}
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
+    """The jobs of the boots that a suite asks for, with whether the debug kernel is booted."""
+    found: list[tuple[str, Job]] = []
+
+    def kernel(board: boards.Board, name: str, debug: bool = False) -> Kernel:
+        return Kernel(Path("/m/Image"), MODULES, Path("/m/config"), "debug" if debug else "release", Path("/m/log"),
+                      "7.3.4", Path("/m/tree"))
+
+    def run_jobs(context: Context, built: Kernel, jobs: list[Job], name: str) -> list[Result]:
+        found.extend((built.key, job) for job in jobs)
+        return []
+
+    monkeypatch.setattr(build, "build", kernel)
+    monkeypatch.setattr(guest_boot, "run_jobs", run_jobs)
+    monkeypatch.setattr(guest, "programs", lambda arch="x86_64": {"movebench": Path("/g/movebench"),
+                                                                 "integrity": Path("/g/integrity")})
+    return found
+
+
+def test_ae4dma_is_spared_the_debug_kernel(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
+    assert [key for key, _ in ran] == ["debug", "release"]
+    assert "ptdma.ko' -" in ran[0][1].command and "ae4dma" not in ran[0][1].command
+    assert "- - '/m m/ae4dma.ko'" in ran[1][1].command
+
+
+def test_a_suite_asked_for_by_name_moves_ten_thousand_folios(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path, thorough=True))
+    assert all("dma-faults.sh 10000 " in job.command for _, job in ran)
+
+
+def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    dma.run(Context(boards.load("zcu102"), tmp_path))
+    assert "dma.sh 16 " in ran[0][1].command
+
+
+def test_dma_sh_announces_as_many_results_as_it_has() -> None:
+    text = (paths.repo_root() / "guest/dma.sh").read_text()
+    plan = re.search(r'echo "1\.\.(\d+)"', text)
+    assert plan and int(plan[1]) == len(re.findall(r"^report ", text, re.MULTILINE))
+
+
+def test_dma_faults_sh_announces_as_many_results_as_it_has() -> None:
+    text = (paths.repo_root() / "guest/dma-faults.sh").read_text()
+    engine = len(re.findall(r"^\t(?:testdma_case|injected_case) \"", text, re.MULTILINE)) + 1
+    common = len(re.findall(r"^\treal_case \"\$1", text, re.MULTILINE))
+    own = len(re.findall(r"^\treal_case \"ptdma", text, re.MULTILINE))
+    assert f"tests + {engine} * 3 + 1" in text
+    assert f"tests + {common + own} * 3" in text and f"tests + {common} * 3" in text
+    assert engine + common + own == dma.CASES
