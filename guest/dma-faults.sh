@@ -153,7 +153,7 @@ select_dcbm() {
 }
 
 load_testdma() {
-	insmod "$testdma" role="$1" devices=4 channels=2
+	insmod "$testdma" role="$1" devices=8 channels=2
 	driver=/sys/bus/platform/drivers/$1
 	devices=$(cd "$driver" && echo "$1".*)
 	select_dcbm
