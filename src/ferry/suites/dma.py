@@ -40,7 +40,7 @@ def run_faults(context: Context) -> list[Result]:
     debug, release = guest_boot.debug_kernel(context), build.build(context.board, "ferry", debug=False)
     return [
         *_faults(context, debug, FAULTS_NAME, (TESTDMA, "ptdma", None)),
-        *_faults(context, release, f"{FAULTS_NAME}-ae4dma", (None, None, "ae4dma")),
+        *_faults(context, release, f"{FAULTS_NAME}-ae4dma", (None, "ptdma", "ae4dma")),
     ]
 
 
