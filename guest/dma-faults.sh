@@ -9,6 +9,8 @@
 # own drivers, of devices that fail as $FERRY_SHARE/dma-faults.json says; AE4DMA needs PTDMA, and is tested with it.
 set -u
 
+# shellcheck source=guest/ktap.sh
+. "$(dirname "$0")/ktap.sh"
 folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6
 sysfs=/sys/kernel/mm/migration
 counters=$sysfs/dcbm/counters
@@ -20,21 +22,9 @@ control=$FERRY_SHARE/dma-faults.json
 rate=5
 # Several times what a descriptor takes on a busy host; the real drivers' come from a process outside of the guest.
 timeout_ms=50
-test_number=0
-failed=0
 # Where the driver in question has its files, and its devices' names.
 driver=
 devices=
-
-report() {
-	test_number=$((test_number + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $test_number $1"
-	else
-		echo "not ok $test_number $1 # $3"
-		failed=1
-	fi
-}
 
 count() {
 	cat "$counters/$1"

@@ -8,22 +8,12 @@
 # CHANNELS: that there are, half of them near each of two nodes. SECONDS: under load at the end.
 set -u
 
+# shellcheck source=guest/ktap.sh
+. "$(dirname "$0")/ktap.sh"
 channels=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5
 sysfs=/sys/kernel/mm/migration
 knobs=$sysfs/dcbm
 held=/sys/kernel/debug/ferry_dcbm/channels
-test_number=0
-failed=0
-
-report() {
-	test_number=$((test_number + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $test_number $1"
-	else
-		echo "not ok $test_number $1 # $3"
-		failed=1
-	fi
-}
 
 # sum KEY: over the channels held
 sum() {

@@ -18,21 +18,11 @@ gib=2
 # Free memory that a run may cost: per-CPU lists, slabs that stay. A leaked memory map of 2 GiB is 32 MiB.
 leak_kb=8192
 injected=1000000
-test_number=0
-failed=0
 
 # shellcheck source=guest/pmem.sh
 . "$here/pmem.sh"
-
-report() {
-	test_number=$((test_number + 1))
-	if [ "$2" -eq 0 ]; then
-		echo "ok $test_number $1"
-	else
-		echo "not ok $test_number $1 # $3"
-		failed=1
-	fi
-}
+# shellcheck source=guest/ktap.sh
+. "$here/ktap.sh"
 
 inject() {
 	for injector in failslab fail_page_alloc; do

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# Results in KTAP; to be sourced. `failed` is what the script should exit with.
+test_number=0
+failed=0
+
+# report NAME STATUS REASON: the reason is for a status other than 0.
+report() {
+	test_number=$((test_number + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $test_number $1"
+	else
+		echo "not ok $test_number $1 # $3"
+		failed=1
+	fi
+}
