@@ -25,7 +25,7 @@ _HINT = "check the network and apt's mirrors, or install QEMU 11"
 # The loader of the same Debian release as the libraries, and firmware and modules of the same build as the program.
 _WRAPPER = f"""#!/bin/sh
 # Debian's {PROGRAM} with the libraries it was built for.
-root=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)/root/usr
+root=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)/unpacked/usr
 QEMU_MODULE_DIR=$root/lib/x86_64-linux-gnu/qemu
 export QEMU_MODULE_DIR
 exec "$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/lib/x86_64-linux-gnu" "$root/bin/{PROGRAM}" \\
@@ -69,7 +69,7 @@ def _fetch(home: Path) -> None:
     with progress.stage("unpacking QEMU") as stage, paths.publish(home) as scratch:
         for number, package in enumerate(packages):
             stage.update(number, len(packages), package.name)
-            proc.capture(["dpkg-deb", "-x", package, scratch / "root"])
+            proc.capture(["dpkg-deb", "-x", package, scratch / "unpacked"])
         wrapper = write_wrapper(scratch)
         if not _has_device(wrapper):
             raise InfraError(f"Debian's {PACKAGE} does not run here, or has no {DEVICE}", hint=_HINT)

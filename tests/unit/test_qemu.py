@@ -89,11 +89,11 @@ def test_wrapper_runs_what_lies_beside_it(tmp_path: Path) -> None:
     """By the packages' own loader, with their libraries, firmware and modules, wherever the cache was moved to."""
     home = tmp_path / "a cache"
     echo = '#!/bin/sh\necho "$QEMU_MODULE_DIR"\nprintf "%s\\n" "$@"\n'
-    write(home / "root/usr/lib64", {"ld-linux-x86-64.so.2": echo})
-    (home / "root/usr/lib64/ld-linux-x86-64.so.2").chmod(0o755)
+    write(home / "unpacked/usr/lib64", {"ld-linux-x86-64.so.2": echo})
+    (home / "unpacked/usr/lib64/ld-linux-x86-64.so.2").chmod(0o755)
     wrapper = qemu.write_wrapper(home)
     said = subprocess.run([wrapper, "-append", "a b"], capture_output=True, text=True, check=True).stdout.splitlines()
-    usr = f"{home}/root/usr"
+    usr = f"{home}/unpacked/usr"
     libraries = f"{usr}/lib/x86_64-linux-gnu"
     assert said == [f"{libraries}/qemu", "--library-path", libraries, f"{usr}/bin/qemu-system-x86_64",
                     "-L", f"{usr}/share/qemu", "-L", f"{usr}/share/seabios", "-append", "a b"]

@@ -32,9 +32,6 @@ MIB = 1 << 20
 TOTALS = {4 << 10: 32 * MIB, 64 << 10: 64 * MIB, 2 << 20: 256 * MIB}
 COUNTED_TOTALS = {4 << 10: 32 * MIB, 2 << 20: 64 * MIB}
 
-WITH_ENGINES = ("zcu102", "x86-ptdma", "x86-ptdma-iommu")
-BOARDS = ("x86-numa", "x86-icount", *WITH_ENGINES)
-
 #: Hogs leave a mover half a CPU of a guest that has more of them than its host: it moves a fraction as fast.
 HOGGED = 4
 
@@ -66,7 +63,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
     add = parser.add_argument
-    add("--board", default="x86-numa", choices=BOARDS, help="default: x86-numa")
+    add("--board", default="x86-numa", choices=[name for name in boards.names() if boards.load(name).nodes[1:]], help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
@@ -104,7 +101,8 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
 def migrators(asked: list[str] | None, board: Board) -> list[str]:
     """Those asked for, or all that the board can have. Raises UsageError for dcbm without a DMA engine."""
     if asked and "dcbm" in asked and not board.channels:
-        raise UsageError(f"{board.name} has no DMA engine for dcbm", hint=f"--board {'|'.join(WITH_ENGINES)}")
+        equipped = [name for name in boards.names() if boards.load(name).channels]
+        raise UsageError(f"{board.name} has no DMA engine for dcbm", hint=f"--board {'|'.join(equipped)}")
     return asked or [name for name in plan.MIGRATORS if name != "dcbm" or board.channels]
 
 

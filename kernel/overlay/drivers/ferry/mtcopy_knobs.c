@@ -40,18 +40,6 @@ static const char * const mtcopy_stores_words[] = {
 	[MTCOPY_AUTO] = "auto",
 };
 
-static ssize_t mtcopy_show_words(char *buf, const char * const *words,
-				 unsigned int nr, unsigned int chosen)
-{
-	ssize_t len = 0;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		len += sysfs_emit_at(buf, len, i == chosen ? "%s[%s]" : "%s%s",
-				     i ? " " : "", words[i]);
-	return len + sysfs_emit_at(buf, len, "\n");
-}
-
 static ssize_t threads_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
@@ -75,9 +63,9 @@ static struct kobj_attribute threads_attr = __ATTR_RW(threads);
 static ssize_t spread_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
-	return mtcopy_show_words(buf, mtcopy_spread_words,
-				 ARRAY_SIZE(mtcopy_spread_words),
-				 READ_ONCE(mtcopy_tuning.spread));
+	return ferry_show_words(buf, mtcopy_spread_words,
+				ARRAY_SIZE(mtcopy_spread_words),
+				READ_ONCE(mtcopy_tuning.spread));
 }
 
 static ssize_t spread_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -102,9 +90,9 @@ static struct kobj_attribute spread_attr = __ATTR_RW(spread);
 static ssize_t stores_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf)
 {
-	return mtcopy_show_words(buf, mtcopy_stores_words,
-				 ARRAY_SIZE(mtcopy_stores_words),
-				 READ_ONCE(mtcopy_tuning.stores));
+	return ferry_show_words(buf, mtcopy_stores_words,
+				ARRAY_SIZE(mtcopy_stores_words),
+				READ_ONCE(mtcopy_tuning.stores));
 }
 
 static ssize_t stores_store(struct kobject *kobj, struct kobj_attribute *attr,

@@ -10,6 +10,7 @@
  * its readers and writers; those of stats/ and of the knobs do not take ferry_mutex.
  */
 
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/mm.h>
@@ -84,6 +85,29 @@ void ferry_sysfs_remove(struct ferry_entry *entry)
 	}
 	kobject_del(&entry->kobj);
 }
+
+/**
+ * ferry_show_words() - show a knob that is one of several words, the chosen one in brackets
+ * @buf:	a sysfs page
+ * @words:	the words
+ * @nr:		their number
+ * @chosen:	index of the chosen one
+ *
+ * Context: any.
+ * Return: length of the text.
+ */
+ssize_t ferry_show_words(char *buf, const char * const *words, unsigned int nr,
+			 unsigned int chosen)
+{
+	ssize_t len = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		len += sysfs_emit_at(buf, len, i == chosen ? "%s[%s]" : "%s%s",
+				     i ? " " : "", words[i]);
+	return len + sysfs_emit_at(buf, len, "\n");
+}
+EXPORT_SYMBOL_GPL(ferry_show_words);
 
 /**
  * ferry_sysfs_taken() - would a directory of knobs clash with a file of ours?

@@ -92,7 +92,6 @@ static bool dcbm_is_leaving(const struct device *dev)
 
 	if (dcbm_more_leaving)
 		return true;
-
 	for (i = 0; i < DCBM_MAX_LEAVING; i++)
 		if (dcbm_leaving[i] == dev)
 			return true;
@@ -280,14 +279,20 @@ static bool dcbm_take(struct dcbm_channel *ch)
 	return taken;
 }
 
-/* Stop using a channel. A retired one is left to the quarantine, which frees it in time. */
-static void dcbm_remove(struct dcbm_channel *ch)
+/* Keep batches off a channel. Return false if the quarantine has it. */
+static bool dcbm_unhold(struct dcbm_channel *ch)
 {
 	lockdep_assert_held(&dcbm_mutex);
 	clear_bit(ch->slot, dcbm_held);
 	/* Pairs with dcbm_try_claim(): whoever claims from here on sees it gone. */
 	smp_mb__after_atomic();
-	if (dcbm_take(ch))
+	return dcbm_take(ch);
+}
+
+/* Stop using a channel. A retired one is left to the quarantine, which frees it in time. */
+static void dcbm_remove(struct dcbm_channel *ch)
+{
+	if (dcbm_unhold(ch))
 		dcbm_free(ch);
 }
 
@@ -510,10 +515,7 @@ static bool dcbm_recover(struct dcbm_channel *ch)
 /* The driver leaves whether the device is done or not. */
 static void dcbm_evict(struct dcbm_channel *ch)
 {
-	clear_bit(ch->slot, dcbm_held);
-	/* As in dcbm_remove(). */
-	smp_mb__after_atomic();
-	if (dcbm_take(ch) || dcbm_recover(ch)) {
+	if (dcbm_unhold(ch) || dcbm_recover(ch)) {
 		dcbm_free(ch);
 		return;
 	}

@@ -4,13 +4,13 @@
  *
  * A dmaengine client that copies a batch of folios over many channels. One concept a file:
  *
- *	engine.c		what is known of each driver
- *	channels.c		the channels held, and who may use them
+ *	engine.c	what is known of each driver
+ *	channels.c	the channels held, and who may use them
  *	share.c		a batch is cut, a share for each channel
  *	map.c		a share is mapped for its channel's device
  *	drive.c		descriptors are submitted, callbacks awaited
- *	settle.c		what has become of each folio
- *	verify.c		where the driver's word is not enough
+ *	settle.c	what has become of each folio
+ *	verify.c	where the driver's word is not enough
  *	quarantine.c	what a device may still write
  *	cost.c		what had better be left to the CPU
  *

@@ -26,9 +26,9 @@
 #define DCBM_MAX_TIMEOUT_MS	60000
 
 struct dcbm_tuning dcbm_tuning = {
-	/* The batch copy series found no more to be had beyond 16 channels. */
+	/* The batch copy series saw diminishing returns beyond 8 to 12 channels. */
 	.channels = 16,
-	/* A batch takes milliseconds; an engine shared with a disk may be a second late. */
+	/* Far more than a batch takes: a channel given up too early is out of service, too. */
 	.timeout_ms = 1000,
 	.verify = DCBM_VERIFY_AUTO,
 };
@@ -43,18 +43,6 @@ static const char * const dcbm_verify_words[] = {
 };
 
 static const char * const dcbm_offload_words[] = { "auto", "always" };
-
-static ssize_t dcbm_show_words(char *buf, const char * const *words, unsigned int nr,
-			       unsigned int chosen)
-{
-	ssize_t len = 0;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		len += sysfs_emit_at(buf, len, i == chosen ? "%s[%s]" : "%s%s",
-				     i ? " " : "", words[i]);
-	return len + sysfs_emit_at(buf, len, "\n");
-}
 
 static ssize_t dcbm_store_number(const char *buf, size_t count, unsigned int *where,
 				 unsigned int max)
@@ -116,8 +104,8 @@ static struct kobj_attribute timeout_ms_attr = __ATTR_RW(timeout_ms);
 
 static ssize_t verify_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return dcbm_show_words(buf, dcbm_verify_words, ARRAY_SIZE(dcbm_verify_words),
-			       READ_ONCE(dcbm_tuning.verify));
+	return ferry_show_words(buf, dcbm_verify_words, ARRAY_SIZE(dcbm_verify_words),
+				READ_ONCE(dcbm_tuning.verify));
 }
 
 static ssize_t verify_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -136,8 +124,8 @@ static struct kobj_attribute verify_attr = __ATTR_RW(verify);
 
 static ssize_t offload_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return dcbm_show_words(buf, dcbm_offload_words, ARRAY_SIZE(dcbm_offload_words),
-			       READ_ONCE(dcbm_tuning.always));
+	return ferry_show_words(buf, dcbm_offload_words, ARRAY_SIZE(dcbm_offload_words),
+				READ_ONCE(dcbm_tuning.always));
 }
 
 static ssize_t offload_store(struct kobject *kobj, struct kobj_attribute *attr,

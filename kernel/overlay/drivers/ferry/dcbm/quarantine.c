@@ -2,9 +2,9 @@
 /**
  * DOC: Quarantine
  *
- * What a device may still write is never unmapped, freed or given to anybody. A channel whose
- * driver can neither complete nor stop its descriptors is retired: it keeps its share, mapped
- * as it is, and holds two references for each piece in flight.
+ * What a device may still write is never unmapped, freed or given to anybody. A channel that
+ * does not complete its descriptors in time is retired: it keeps its share, mapped as it is, and
+ * holds two references for each piece in flight.
  *
  *   - One on the source makes the folio's move fail by migration's ordinary check of the
  *     reference count, which comes before the CPU would write to the destination: the folio

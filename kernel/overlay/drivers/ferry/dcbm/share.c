@@ -38,13 +38,16 @@ static void dcbm_add_piece(struct dcbm_share *share, struct dcbm_run *run, size_
 static void dcbm_cut_share(struct dcbm_run *run, struct dcbm_share *share, size_t want,
 			   unsigned int max_len)
 {
+	/* One for each folio, each cut within one, and the end; so many are worth clearing. */
+	unsigned int most = min(run->batch->nr - run->pair + want / max_len + 1, DCBM_MAX_PIECES);
+
 	share->bytes = 0;
 	share->nr_pieces = 0;
 	share->nr_descs = 0;
-	sg_init_table(share->src, DCBM_MAX_PIECES);
-	sg_init_table(share->dst, DCBM_MAX_PIECES);
+	sg_init_table(share->src, most);
+	sg_init_table(share->dst, most);
 	while (share->bytes < want && run->pair < run->batch->nr &&
-	       share->nr_pieces < DCBM_MAX_PIECES) {
+	       share->nr_pieces < most) {
 		struct folio *src = run->batch->pairs[run->pair].src;
 
 		dcbm_add_piece(share, run, min3(folio_size(src) - run->offset,

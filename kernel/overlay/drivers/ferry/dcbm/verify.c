@@ -57,7 +57,6 @@ static bool dcbm_same_piece(struct dcbm_share *share, unsigned int piece, bool s
 
 		if (!dcbm_same_bytes(dst + offset + from, src + offset + from, bytes))
 			return false;
-		dcbm_count(DCBM_VERIFIED_BYTES, bytes);
 	}
 	cond_resched();
 	return true;
@@ -80,6 +79,9 @@ bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc, bool samp
 
 	for (i = desc->first; same && i < desc->first + desc->nr; i++)
 		same = dcbm_same_piece(share, i, sampled);
+	if (same)
+		dcbm_count(DCBM_VERIFIED_BYTES, sampled ? desc->len / PAGE_SIZE * SMP_CACHE_BYTES :
+							  desc->len);
 	dcbm_count(DCBM_VERIFY_NS, ktime_get_ns() - start);
 	return same;
 }
