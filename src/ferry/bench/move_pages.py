@@ -63,7 +63,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
     add = parser.add_argument
-    add("--board", default="x86-numa", choices=[name for name in boards.names() if boards.load(name).nodes[1:]], help="default: x86-numa")
+    add("--board", default="x86-numa", choices=with_two_nodes(), help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
@@ -80,6 +80,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--hogs", type=plan.hog_count, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
     return parser
+
+
+def with_two_nodes() -> list[str]:
+    """The boards between whose nodes pages can be moved."""
+    return [name for name in boards.names() if len(boards.load(name).nodes) > 1]
 
 
 def plan_for(args: argparse.Namespace, board: Board) -> Plan:
