@@ -110,6 +110,18 @@ ssize_t ferry_show_words(char *buf, const char * const *words, unsigned int nr,
 EXPORT_SYMBOL_GPL(ferry_show_words);
 
 /**
+ * ferry_sysfs_dir() - make a directory beside the selector
+ * @name: its name
+ *
+ * Context: boot, after subsys_initcall.
+ * Return: the directory, or NULL.
+ */
+struct kobject *ferry_sysfs_dir(const char *name)
+{
+	return ferry_root ? kobject_create_and_add(name, ferry_root) : NULL;
+}
+
+/**
  * ferry_sysfs_taken() - would a directory of knobs clash with a file of ours?
  * @name: the directory's
  *

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_MIGRC_H
+#define _LINUX_MIGRC_H
+
+#include <linux/bits.h>
+#include <linux/migrate_mode.h>
+#include <linux/migrc_file.h>
+#include <linux/mm_types.h>
+
+/**
+ * enum migrc_cause - why a deferred flush is done
+ * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
+ * @MIGRC_SWAP_FAULT:	a fault maps a page of the swap cache writable
+ * @MIGRC_NUMA_FAULT:	a hinting fault gives a PTE its write permission back
+ * @MIGRC_UNMAP:	PTEs are zapped, moved or given another protection
+ * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
+ * @MIGRC_REMAP:	migration puts a writable PTE back
+ * @MIGRC_MIXED:	a folio turned out not to be mapped read-only by all
+ * @MIGRC_FILE:		a file is opened for writing
+ * @MIGRC_FULL:		the quarantine is full
+ * @MIGRC_AGE:		the quarantine is old
+ * @MIGRC_PRESSURE:	memory is short
+ * @MIGRC_COMPACTION:	compaction has emptied a block
+ * @MIGRC_DRAIN:	somebody wants all free pages in the buddy allocator
+ * @MIGRC_FAILURE:	a page of memory has failed
+ * @MIGRC_OFF:		migrc was switched off
+ * @MIGRC_NR_CAUSES:	their number
+ *
+ * The first seven are about one address space, the others about all.
+ */
+enum migrc_cause {
+	MIGRC_WRITE_FAULT,
+	MIGRC_SWAP_FAULT,
+	MIGRC_NUMA_FAULT,
+	MIGRC_UNMAP,
+	MIGRC_GUP,
+	MIGRC_REMAP,
+	MIGRC_MIXED,
+	MIGRC_FILE,
+	MIGRC_FULL,
+	MIGRC_AGE,
+	MIGRC_PRESSURE,
+	MIGRC_COMPACTION,
+	MIGRC_DRAIN,
+	MIGRC_FAILURE,
+	MIGRC_OFF,
+	MIGRC_NR_CAUSES,
+};
+
+/**
+ * struct migrc_batch - one batch of migrate_pages(), on its stack
+ * @sources:	source folios that wait for their flush
+ * @nr_kept:	their base pages
+ * @nr_folios:	their number
+ * @budget:	base pages that the quarantine still has room for
+ * @reserved:	base pages that were taken from the quarantine's bound for this batch
+ * @nr_ptes:	PTEs whose flush was left out, of the whole batch
+ * @folio_ptes:	the same of the folio that is being unmapped
+ * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
+ * @space:	the last address space seen, to count @ipis once; never dereferenced
+ * @active:	the folio that is being unmapped may have its flush deferred
+ * @mixed:	but one of its PTEs was not read-only
+ * @flushed:	the batch was flushed as without migrc
+ */
+struct migrc_batch {
+#ifdef CONFIG_MIGRC
+	struct list_head sources;
+	unsigned long nr_kept;
+	unsigned long nr_folios;
+	long budget;
+	long reserved;
+	unsigned long nr_ptes;
+	unsigned int folio_ptes;
+	unsigned int ipis;
+	const struct mm_struct *space;
+	bool active;
+	bool mixed;
+	bool flushed;
+#endif
+};
+
+#ifdef CONFIG_MIGRC
+
+/*
+ * Bit of the destination's migrate_info, beside mm/migrate.c's own and FERRY_FOLIO_COPIED:
+ * the flush of the source was deferred. The fourth low bit of an anon_vma pointer, hence
+ * the alignment of struct anon_vma.
+ */
+#define MIGRC_FOLIO_DEFERRED	BIT(3)
+
+void migrc_space_init(struct mm_struct *mm);
+void __migrc_space_exit(struct mm_struct *mm);
+void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
+void __migrc_drain(enum migrc_cause cause);
+
+void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
+void __migrc_batch_end(struct migrc_batch *batch);
+void __migrc_folio_begin(struct folio *src);
+bool __migrc_folio_end(struct folio *src);
+bool __migrc_defers(struct mm_struct *mm, pte_t pte);
+void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
+bool __migrc_keep(struct folio *src);
+
+#ifdef CONFIG_MIGRC_DEBUG
+void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause);
+void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
+void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
+			       unsigned long end);
+void migrc_check_free(const struct page *page, unsigned int order);
+void migrc_check_written(const struct folio *folio);
+#else
+static inline void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause) { }
+static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
+				   unsigned int nr) { }
+static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
+					     unsigned long end) { }
+static inline void migrc_check_free(const struct page *page, unsigned int order) { }
+static inline void migrc_check_written(const struct folio *folio) { }
+#endif /* CONFIG_MIGRC_DEBUG */
+
+/**
+ * migrc_space_exit() - an address space has no user PTEs any more
+ * @mm: the address space, its TLB entries flushed or unreachable
+ *
+ * Context: process context.
+ */
+static inline void migrc_space_exit(struct mm_struct *mm)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_space_exit(mm);
+}
+
+/**
+ * migrc_flush() - do what migrc left out for an address space, now
+ * @mm:		the address space
+ * @cause:	what is about to happen to it
+ *
+ * To be called before anybody can see that a PTE of @mm, or the page behind it, has changed.
+ * Does nothing when no flush is owed.
+ *
+ * Context: any with interrupts on; under the page table lock of the PTE in question, so
+ * that its own deferral is visible.
+ */
+static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
+{
+	if (static_branch_unlikely(&migrc_used)) {
+		__migrc_flush(mm, cause);
+		migrc_check_paid(mm, cause);
+	}
+}
+
+/**
+ * migrc_drain() - do what migrc left out for all, and free what waits for it
+ * @cause: why
+ *
+ * Context: process context. May sleep; takes no lock that reclaim holds.
+ */
+static inline void migrc_drain(enum migrc_cause cause)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_drain(cause);
+}
+
+/**
+ * migrc_batch_begin() - a batch of migrate_pages() begins
+ * @batch:	the batch, on the caller's stack
+ * @reason:	why the folios migrate
+ *
+ * Context: process context. May sleep.
+ */
+static inline void migrc_batch_begin(struct migrc_batch *batch,
+				     enum migrate_reason reason)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_batch_begin(batch, reason);
+}
+
+/**
+ * migrc_batch_end() - all folios of the batch have moved, or are back
+ * @batch: as given to migrc_batch_begin()
+ *
+ * Context: process context. May sleep.
+ */
+static inline void migrc_batch_end(struct migrc_batch *batch)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_batch_end(batch);
+}
+
+/**
+ * migrc_folio_begin() - a folio is about to be unmapped for migration
+ * @src: the folio, locked
+ *
+ * Context: process context.
+ */
+static inline void migrc_folio_begin(struct folio *src)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_folio_begin(src);
+}
+
+/**
+ * migrc_folio_end() - it was unmapped, or could not be
+ * @src: as given to migrc_folio_begin()
+ *
+ * Context: process context. May sleep.
+ * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src, 0 if not.
+ */
+static inline unsigned long migrc_folio_end(struct folio *src)
+{
+	if (static_branch_unlikely(&migrc_used) && __migrc_folio_end(src))
+		return MIGRC_FOLIO_DEFERRED;
+	return 0;
+}
+
+/**
+ * migrc_defers() - may the flush of this PTE wait?
+ * @mm:		address space
+ * @pte:	the PTE, present
+ *
+ * Context: under the PTE's lock, which the caller keeps until migrc_deferred().
+ * Return: true if the caller is to clear the PTE without a flush, and to call
+ * migrc_deferred() then.
+ */
+static inline bool migrc_defers(struct mm_struct *mm, pte_t pte)
+{
+	return static_branch_unlikely(&migrc_used) && __migrc_defers(mm, pte);
+}
+
+/**
+ * migrc_keep() - keep a migrated source until its flush
+ * @src:	source folio, referenced by the caller alone
+ * @state:	state bits that were recorded with its destination
+ *
+ * Context: process context.
+ * Return: true if the caller's reference was taken over; false if the caller is to drop it.
+ */
+static inline bool migrc_keep(struct folio *src, unsigned long state)
+{
+	return (state & MIGRC_FOLIO_DEFERRED) && __migrc_keep(src);
+}
+
+/**
+ * migrc_fork_begin() - fork is about to write-protect PTEs that it flushes much later
+ * @mm: the parent's address space, mmap_lock held for writing
+ *
+ * Until migrc_fork_end() a PTE without write permission proves nothing: a CPU may still have
+ * a TLB entry that permits writing. Whoever sees the PTE write-protected, under its lock,
+ * sees the mark, because it was set before that lock was taken to write-protect it.
+ *
+ * Context: process context.
+ */
+static inline void migrc_fork_begin(struct mm_struct *mm)
+{
+	WRITE_ONCE(mm->migrc.forking, true);
+}
+
+/**
+ * migrc_fork_end() - and has flushed them
+ * @mm: as given to migrc_fork_begin()
+ *
+ * Context: process context.
+ */
+static inline void migrc_fork_end(struct mm_struct *mm)
+{
+	WRITE_ONCE(mm->migrc.forking, false);
+}
+
+#else /* !CONFIG_MIGRC */
+
+#define MIGRC_FOLIO_DEFERRED	0
+
+static inline void migrc_space_init(struct mm_struct *mm) { }
+static inline void migrc_space_exit(struct mm_struct *mm) { }
+static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
+static inline void migrc_drain(enum migrc_cause cause) { }
+static inline void migrc_batch_begin(struct migrc_batch *batch,
+				     enum migrate_reason reason) { }
+static inline void migrc_batch_end(struct migrc_batch *batch) { }
+static inline void migrc_folio_begin(struct folio *src) { }
+static inline unsigned long migrc_folio_end(struct folio *src) { return 0; }
+static inline bool migrc_defers(struct mm_struct *mm, pte_t pte) { return false; }
+static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
+				    pte_t pte) { }
+static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
+static inline void migrc_fork_begin(struct mm_struct *mm) { }
+static inline void migrc_fork_end(struct mm_struct *mm) { }
+static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
+				   unsigned int nr) { }
+static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
+					     unsigned long end) { }
+static inline void migrc_check_free(const struct page *page, unsigned int order) { }
+static inline void migrc_check_written(const struct folio *folio) { }
+
+#endif /* CONFIG_MIGRC */
+#endif /* _LINUX_MIGRC_H */

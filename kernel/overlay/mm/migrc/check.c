@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: The checker
+ *
+ * The rule: until its flush, a deferred PTE is given no write permission and maps no other
+ * page, nobody writes the file behind it, and its source is not freed. The checker
+ * remembers each deferred PTE, with the stack of who deferred it, and looks where these
+ * things are done, in the page table helpers, the page allocator and the page cache, not
+ * where migrc has its hooks: a hook that is missing shows.
+ *
+ * It believes in no generation of space.c. What was flushed it hears from where a flush is
+ * done: for a whole space from migrc, for an address from those who change single PTEs.
+ * It errs by forgetting: a record that is overwritten because the table is full, or deferred
+ * while a flush is under way, is not looked at any more.
+ *
+ * Life cycle: records are a ring; the oldest is overwritten.
+ *
+ * Lock order: page table lock -> migrc_check_lock, with interrupts off.
+ */
+
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/stackdepot.h>
+#include <linux/stacktrace.h>
+#include <linux/vmalloc.h>
+
+#include "internal.h"
+
+#define MIGRC_RECORDS	(1 << 16)
+#define MIGRC_HASH_BITS	14
+#define MIGRC_STACK	16
+/* Enough to learn from, and no flood while a mutation is on. */
+#define MIGRC_REPORTS	4
+
+/**
+ * struct migrc_record - a PTE whose flush was deferred
+ * @by_addr:	in migrc_by_addr
+ * @by_src:	in migrc_by_src
+ * @by_dst:	in migrc_by_dst, once @dst is known
+ * @mm:		address space; may be gone when @live is false
+ * @addr:	address, page aligned
+ * @src:	PFN that TLBs may still know
+ * @dst:	PFN that the PTE maps since, 0 before it does
+ * @born:	checker's clock
+ * @stack:	who deferred it
+ * @live:	false once the address was flushed
+ */
+struct migrc_record {
+	struct hlist_node by_addr;
+	struct hlist_node by_src;
+	struct hlist_node by_dst;
+	struct mm_struct *mm;
+	unsigned long addr;
+	unsigned long src;
+	unsigned long dst;
+	s64 born;
+	depot_stack_handle_t stack;
+	bool live;
+};
+
+atomic_t migrc_violations;
+
+static atomic_t migrc_reports_left = ATOMIC_INIT(MIGRC_REPORTS);
+static atomic64_t migrc_check_clock = ATOMIC64_INIT(1);
+static DEFINE_SPINLOCK(migrc_check_lock);
+static struct migrc_record *migrc_records;
+static unsigned int migrc_next;
+static struct hlist_head migrc_by_addr[1 << MIGRC_HASH_BITS];
+static struct hlist_head migrc_by_src[1 << MIGRC_HASH_BITS];
+static struct hlist_head migrc_by_dst[1 << MIGRC_HASH_BITS];
+
+static struct hlist_head *addr_head(const struct mm_struct *mm, unsigned long addr)
+{
+	return &migrc_by_addr[hash_long((unsigned long)mm ^ (addr >> PAGE_SHIFT),
+					MIGRC_HASH_BITS)];
+}
+
+static struct hlist_head *pfn_head(struct hlist_head *heads, unsigned long pfn)
+{
+	return &heads[hash_long(pfn, MIGRC_HASH_BITS)];
+}
+
+static bool space_is_live(const struct mm_struct *mm)
+{
+	return atomic64_read(&mm->migrc.noted) >= atomic64_read(&mm->migrc.checked);
+}
+
+/* A space that has gone has taken its records along: migrc_check_exit(). */
+static bool record_is_live(const struct migrc_record *record)
+{
+	return record->live && record->born >= atomic64_read(&record->mm->migrc.checked);
+}
+
+static void report(const char *what, const struct migrc_record *record)
+{
+	atomic_inc(&migrc_violations);
+	if (atomic_dec_return(&migrc_reports_left) < 0)
+		return;
+	pr_err("BUG: migrc: %s\n", what);
+	if (record) {
+		pr_err("address %#lx, source pfn %#lx, now pfn %#lx, deferred by:\n",
+		       record->addr, record->src, record->dst);
+		stack_depot_print(record->stack);
+	}
+	pr_err("broken by:\n");
+	dump_stack();
+	pr_err("migrc: end of report\n");
+}
+
+/**
+ * migrc_check_speak() - print the next violations again
+ *
+ * Context: any.
+ */
+void migrc_check_speak(void)
+{
+	atomic_set(&migrc_reports_left, MIGRC_REPORTS);
+}
+
+/**
+ * migrc_check_init() - a new address space has no records
+ * @mm: the address space
+ *
+ * Context: any.
+ */
+void migrc_check_init(struct mm_struct *mm)
+{
+	atomic64_set(&mm->migrc.noted, 0);
+	atomic64_set(&mm->migrc.checked, atomic64_inc_return(&migrc_check_clock));
+}
+
+static void forget(struct mm_struct *mm, unsigned long addr)
+{
+	struct migrc_record *record;
+
+	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
+		if (record->mm == mm && record->addr == addr)
+			record->live = false;
+	}
+}
+
+static void forget_many(struct mm_struct *mm, unsigned long start, unsigned long end)
+{
+	unsigned int i;
+
+	for (i = 0; i < MIGRC_RECORDS; i++) {
+		struct migrc_record *record = &migrc_records[i];
+
+		if (record->mm == mm && record->addr >= start && record->addr < end)
+			record->live = false;
+	}
+}
+
+/**
+ * migrc_check_exit() - an address space is going, and its records with it
+ * @mm: the address space
+ *
+ * Context: any.
+ */
+void migrc_check_exit(struct mm_struct *mm)
+{
+	unsigned long flags;
+
+	if (!migrc_records || !atomic64_read(&mm->migrc.noted))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	forget_many(mm, 0, ULONG_MAX);
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+}
+
+static depot_stack_handle_t here(void)
+{
+	unsigned long entries[MIGRC_STACK];
+	unsigned int nr = stack_trace_save(entries, ARRAY_SIZE(entries), 2);
+
+	return stack_depot_save(entries, nr, GFP_NOWAIT);
+}
+
+static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
+{
+	depot_stack_handle_t stack = here();
+	struct migrc_record *record;
+	unsigned long flags;
+
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	record = &migrc_records[migrc_next++ % MIGRC_RECORDS];
+	if (record->mm) {
+		hlist_del_init(&record->by_addr);
+		hlist_del_init(&record->by_src);
+		hlist_del_init(&record->by_dst);
+	}
+	*record = (struct migrc_record) {
+		.mm = mm,
+		.addr = addr,
+		.src = pfn,
+		.born = atomic64_read(&migrc_check_clock),
+		.stack = stack,
+		.live = true,
+	};
+	migrc_raise(&mm->migrc.noted, record->born);
+	hlist_add_head(&record->by_addr, addr_head(mm, addr));
+	hlist_add_head(&record->by_src, pfn_head(migrc_by_src, pfn));
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+}
+
+static void check_file(const struct folio *folio)
+{
+	if (!folio_test_anon(folio) && folio->mapping &&
+	    inode_is_open_for_write(folio->mapping->host))
+		report("deferred although the file is open for writing", NULL);
+}
+
+/**
+ * migrc_check_deferred() - remember a deferred PTE
+ * @mm:		address space
+ * @addr:	address
+ * @pte:	what it was
+ *
+ * Context: under the PTE's lock.
+ */
+void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
+{
+	if (!migrc_records)
+		return;
+	if (mm_tlb_flush_pending(mm) || READ_ONCE(mm->migrc.forking))
+		report("deferred although a flush is pending", NULL);
+	check_file(page_folio(pte_page(pte)));
+	remember(mm, addr & PAGE_MASK, pte_pfn(pte));
+}
+
+/**
+ * migrc_check_flushed() - a whole address space was flushed
+ * @mm: the address space
+ *
+ * Context: any.
+ */
+void migrc_check_flushed(struct mm_struct *mm)
+{
+	migrc_raise(&mm->migrc.checked, atomic64_inc_return(&migrc_check_clock));
+}
+
+/**
+ * migrc_check_range_flushed() - the flush of a range is done, or on its way
+ * @mm:		address space
+ * @start:	first address
+ * @end:	the one after the last
+ *
+ * Context: any.
+ */
+void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
+			       unsigned long end)
+{
+	unsigned long flags, addr;
+
+	if (!migrc_records || !space_is_live(mm))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	if (end - start > PMD_SIZE) {
+		forget_many(mm, start, end);
+	} else {
+		for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE)
+			forget(mm, addr);
+	}
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+}
+
+/**
+ * migrc_check_paid() - after migrc_flush() nothing may be owed
+ * @mm:		address space
+ * @cause:	that migrc_flush() was given
+ *
+ * Context: as migrc_flush().
+ */
+void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause)
+{
+	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
+	if (migrc_records && migrc_mutations && space_is_live(mm))
+		report("an address space goes on with a flush that it owes", NULL);
+}
+
+/* The first PTE that is set after the deferral shows where the folio went. */
+static void learn(struct migrc_record *record, unsigned long pfn)
+{
+	record->dst = pfn;
+	hlist_add_head(&record->by_dst, pfn_head(migrc_by_dst, pfn));
+}
+
+static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pte,
+			      struct migrc_record **culprit)
+{
+	struct migrc_record *record;
+
+	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
+		if (record->mm != mm || record->addr != addr || !record_is_live(record))
+			continue;
+		*culprit = record;
+		if (pte_write(pte))
+			return "a PTE becomes writable before its flush";
+		if (!record->dst)
+			learn(record, pte_pfn(pte));
+		/* Migration may take it on, and leaves another record. */
+		else if (record->dst != pte_pfn(pte) && !current->migrc)
+			return "a PTE maps another page before its flush";
+	}
+	return NULL;
+}
+
+static const char *check_dst(unsigned long pfn, struct migrc_record **culprit)
+{
+	struct migrc_record *record;
+
+	hlist_for_each_entry(record, pfn_head(migrc_by_dst, pfn), by_dst) {
+		if (record->dst != pfn || !record_is_live(record))
+			continue;
+		*culprit = record;
+		return "a page becomes writable that others read in its old place";
+	}
+	return NULL;
+}
+
+/**
+ * migrc_check_set() - PTEs are being set
+ * @mm:		address space
+ * @addr:	first address
+ * @pte:	first PTE
+ * @nr:		how many, of consecutive pages
+ *
+ * Context: under the lock of the PTEs, or before anybody can see them.
+ */
+void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr)
+{
+	struct migrc_record *culprit = NULL;
+	const char *what = NULL;
+	unsigned long flags;
+
+	if (!migrc_records || !pte_present(pte))
+		return;
+	if (!pte_write(pte) && !space_is_live(mm))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	for (; nr && !what; nr--, addr += PAGE_SIZE, pte = pte_next_pfn(pte)) {
+		what = check_addr(mm, addr & PAGE_MASK, pte, &culprit);
+		if (!what && pte_write(pte))
+			what = check_dst(pte_pfn(pte), &culprit);
+	}
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+	if (what)
+		report(what, culprit);
+}
+
+/**
+ * migrc_check_free() - pages are being freed
+ * @page:	the first
+ * @order:	how many, as a power of two
+ *
+ * Context: any.
+ */
+void migrc_check_free(const struct page *page, unsigned int order)
+{
+	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order), flags;
+	struct migrc_record *record, *culprit = NULL;
+
+	if (!migrc_records || !READ_ONCE(migrc_next))
+		return;
+	for (; pfn < end && !culprit; pfn++) {
+		struct hlist_head *head = pfn_head(migrc_by_src, pfn);
+
+		if (hlist_empty(head))
+			continue;
+		spin_lock_irqsave(&migrc_check_lock, flags);
+		hlist_for_each_entry(record, head, by_src) {
+			if (record->src == pfn && record_is_live(record))
+				culprit = record;
+		}
+		spin_unlock_irqrestore(&migrc_check_lock, flags);
+	}
+	if (culprit)
+		report("a page is freed before its flush", culprit);
+}
+
+/**
+ * migrc_check_written() - the content of a folio of the page cache has changed
+ * @folio: the folio
+ *
+ * Context: any.
+ */
+void migrc_check_written(const struct folio *folio)
+{
+	struct migrc_record *culprit = NULL;
+	const char *what = NULL;
+	unsigned long flags;
+
+	if (!migrc_records || !READ_ONCE(migrc_next) || folio_test_anon(folio))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	if (check_dst(folio_pfn(folio), &culprit))
+		what = "a file is written before the flush of its page";
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+	if (what)
+		report(what, culprit);
+}
+
+static int __init migrc_check_start(void)
+{
+	int err = stack_depot_init();
+
+	if (err)
+		return err;
+	migrc_records = vcalloc(MIGRC_RECORDS, sizeof(*migrc_records));
+	return migrc_records ? 0 : -ENOMEM;
+}
+subsys_initcall(migrc_check_start);

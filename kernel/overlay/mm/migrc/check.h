@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _MM_MIGRC_CHECK_H
+#define _MM_MIGRC_CHECK_H
+
+#ifdef CONFIG_MIGRC_DEBUG
+
+extern atomic_t migrc_violations;
+
+void migrc_check_init(struct mm_struct *mm);
+void migrc_check_exit(struct mm_struct *mm);
+void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
+void migrc_check_flushed(struct mm_struct *mm);
+void migrc_check_speak(void);
+
+#else
+
+static inline void migrc_check_init(struct mm_struct *mm) { }
+static inline void migrc_check_exit(struct mm_struct *mm) { }
+static inline void migrc_check_deferred(struct mm_struct *mm, unsigned long addr,
+					pte_t pte) { }
+static inline void migrc_check_flushed(struct mm_struct *mm) { }
+
+#endif /* CONFIG_MIGRC_DEBUG */
+#endif /* _MM_MIGRC_CHECK_H */

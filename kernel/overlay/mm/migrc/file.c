@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: Files
+ *
+ * A page of a file can change without any PTE being touched: by write(2), truncation, a hole
+ * punched. Checking in each of those paths would burden them all, so migrc asks one question
+ * instead: is the file open for writing? Whoever changes a regular file's content in this
+ * kernel holds write access to its inode: by an open file, a writable shared mapping (which
+ * holds one), or for the time of a truncate(2).
+ *
+ *   - A folio of a file that is open for writing is flushed at once.
+ *   - Before somebody gets write access to a file that may have deferred folios, everything
+ *     is drained.
+ *
+ * The two meet as Dekker's algorithm does. Migration clears the PTEs, notes the clock for
+ * the file, then reads i_writecount; the opener raises i_writecount, then reads the note.
+ * With a full barrier between each pair, one of them sees the other. Should the opener not
+ * see a note that comes later, migration sees the opener and flushes before it goes on; the
+ * folio is locked until then, and no writer gets at it.
+ *
+ * Notes are kept for classes of files, by a hash, not in each address_space: a clash costs a
+ * drain.
+ *
+ * Left out are files that can change by other means: those of the kernel's own mounts
+ * (memfd, System V shared memory: written without write access), and all file systems
+ * but tmpfs and those on a block device, because a server may send new content.
+ *
+ * Lock order: none are taken.
+ */
+
+#include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/magic.h>
+#include <linux/pagemap.h>
+#include <linux/shmem_fs.h>
+
+#include "internal.h"
+
+#define MIGRC_FILE_BITS	10
+
+static atomic64_t migrc_file_notes[1 << MIGRC_FILE_BITS];
+/* Beginning of the newest common flush that is over. */
+static atomic64_t migrc_files_clean = ATOMIC64_INIT(1);
+
+static atomic64_t *migrc_file_note(const struct inode *inode)
+{
+	return &migrc_file_notes[hash_ptr(inode, MIGRC_FILE_BITS)];
+}
+
+static bool migrc_may_be_written(const struct inode *inode)
+{
+	return inode_is_open_for_write(inode) && !migrc_skips(MIGRC_SKIP_FILE_RECHECK);
+}
+
+/**
+ * migrc_file_eligible() - may pages of this file be left in TLBs?
+ * @folio: a folio of the page cache, locked
+ *
+ * Context: process context.
+ * Return: false if the file can be written now, or by means that we do not know of.
+ */
+bool migrc_file_eligible(const struct folio *folio)
+{
+	const struct inode *inode = folio->mapping->host;
+
+	if (!S_ISREG(inode->i_mode) || (inode->i_sb->s_flags & SB_KERNMOUNT))
+		return false;
+	if (!shmem_mapping(folio->mapping) &&
+	    (!(inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV) ||
+	     inode->i_sb->s_magic == FUSE_SUPER_MAGIC))
+		return false;
+	return !migrc_may_be_written(inode);
+}
+
+/**
+ * migrc_file_commit() - note that a folio of the file has been deferred
+ * @folio: a folio of the page cache, locked, its PTEs cleared
+ *
+ * Context: process context.
+ * Return: false if somebody has opened the file for writing since it was eligible.
+ */
+bool migrc_file_commit(const struct folio *folio)
+{
+	const struct inode *inode = folio->mapping->host;
+
+	migrc_raise(migrc_file_note(inode), migrc_clock_now());
+	smp_mb(); /* the note is there before i_writecount is read, see DOC */
+	return !migrc_may_be_written(inode);
+}
+
+/* See migrc_file_writable(). */
+void __migrc_file_writable(struct inode *inode)
+{
+	/* The caller's atomic_inc_unless_negative() is the barrier, see DOC. */
+	if (atomic64_read(migrc_file_note(inode)) < atomic64_read(&migrc_files_clean))
+		return;
+	if (!migrc_skips(MIGRC_SKIP_FILE_OPEN))
+		__migrc_drain(MIGRC_FILE);
+}
+
+/**
+ * migrc_files_flushed() - a common flush is over
+ * @start: the clock when it began
+ *
+ * Context: any.
+ */
+void migrc_files_flushed(s64 start)
+{
+	migrc_raise(&migrc_files_clean, start);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: /sys/kernel/mm/migration/migrc
+ *
+ * The switch and the bounds. Documentation/ABI/testing/sysfs-kernel-mm-migration-migrc
+ * describes every file.
+ *
+ * The hooks are static branches until migrc is first switched on, and stay in from then: a
+ * space may owe a flush long after the switch is off again, and then pays it at the next
+ * event as before. Off means that nothing new is deferred, and that what waited is drained.
+ *
+ * Lock order: migrc_knob_mutex -> migrc_drain_mutex.
+ */
+
+#include <linux/ferry.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/kobject.h>
+#include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sysfs.h>
+
+#include "internal.h"
+
+#define MIGRC_MAX_AGE_MS	60000
+
+DEFINE_STATIC_KEY_FALSE(migrc_used);
+
+static DEFINE_MUTEX(migrc_knob_mutex);
+static bool migrc_enabled;
+
+/**
+ * migrc_is_enabled() - may anything be deferred?
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool migrc_is_enabled(void)
+{
+	return READ_ONCE(migrc_enabled);
+}
+
+static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", migrc_is_enabled());
+}
+
+static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	bool on;
+
+	if (kstrtobool(buf, &on))
+		return -EINVAL;
+	mutex_lock(&migrc_knob_mutex);
+	if (on) {
+		/* All hooks are in before the first flush is left out. */
+		static_branch_enable(&migrc_used);
+		WRITE_ONCE(migrc_enabled, true);
+	} else if (migrc_enabled) {
+		WRITE_ONCE(migrc_enabled, false);
+		/* Batches under way bring a little more; its age drains that. */
+		__migrc_drain(MIGRC_OFF);
+	}
+	mutex_unlock(&migrc_knob_mutex);
+	return count;
+}
+
+static ssize_t max_bytes_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", migrc_bound() << PAGE_SHIFT);
+}
+
+static ssize_t max_bytes_store(struct kobject *kobj, struct kobj_attribute *attr,
+			       const char *buf, size_t count)
+{
+	unsigned long bytes;
+
+	if (kstrtoul(buf, 0, &bytes) || bytes >> PAGE_SHIFT > totalram_pages())
+		return -EINVAL;
+	migrc_set_bound(bytes >> PAGE_SHIFT);
+	return count;
+}
+
+static ssize_t max_age_ms_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", migrc_max_age_ms());
+}
+
+static ssize_t max_age_ms_store(struct kobject *kobj, struct kobj_attribute *attr,
+				const char *buf, size_t count)
+{
+	unsigned int ms;
+
+	if (kstrtouint(buf, 0, &ms) || !ms || ms > MIGRC_MAX_AGE_MS)
+		return -EINVAL;
+	migrc_set_max_age_ms(ms);
+	return count;
+}
+
+static ssize_t quarantined_bytes_show(struct kobject *kobj, struct kobj_attribute *attr,
+				      char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", migrc_quarantined() << PAGE_SHIFT);
+}
+
+static ssize_t peak_bytes_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%lu\n", migrc_quarantine_peak() << PAGE_SHIFT);
+}
+
+static ssize_t oldest_ms_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", migrc_quarantine_oldest_ms());
+}
+
+static ssize_t drain_store(struct kobject *kobj, struct kobj_attribute *attr,
+			   const char *buf, size_t count)
+{
+	bool now;
+
+	if (kstrtobool(buf, &now) || !now)
+		return -EINVAL;
+	__migrc_drain(MIGRC_DRAIN);
+	return count;
+}
+
+static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
+static struct kobj_attribute max_bytes_attr = __ATTR_RW(max_bytes);
+static struct kobj_attribute max_age_ms_attr = __ATTR_RW(max_age_ms);
+static struct kobj_attribute quarantined_bytes_attr = __ATTR_RO(quarantined_bytes);
+static struct kobj_attribute peak_bytes_attr = __ATTR_RO(peak_bytes);
+static struct kobj_attribute oldest_ms_attr = __ATTR_RO(oldest_ms);
+static struct kobj_attribute drain_attr = __ATTR_WO(drain);
+
+static struct attribute *migrc_attrs[] = {
+	&enabled_attr.attr,
+	&max_bytes_attr.attr,
+	&max_age_ms_attr.attr,
+	&quarantined_bytes_attr.attr,
+	&peak_bytes_attr.attr,
+	&oldest_ms_attr.attr,
+	&drain_attr.attr,
+	NULL,
+};
+
+static const struct attribute_group migrc_group = {
+	.attrs = migrc_attrs,
+};
+
+static const struct attribute_group *migrc_groups[] = {
+	&migrc_group,
+	&migrc_counters_group,
+	NULL,
+};
+
+static int __init migrc_knobs_init(void)
+{
+	struct kobject *dir = ferry_sysfs_dir("migrc");
+
+	if (!dir)
+		return -ENOMEM;
+	return sysfs_create_groups(dir, migrc_groups);
+}
+late_initcall(migrc_knobs_init);

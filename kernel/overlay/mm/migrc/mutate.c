@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: Mutations
+ *
+ * /sys/kernel/debug/migrc/skip names steps of migrc that are left out from now on, so that a
+ * test can see itself fail. Reading lists all words, the chosen ones in brackets; writing
+ * replaces the choice by the words written, none of them for an empty line.
+ *
+ * Lock order: none are taken.
+ */
+
+#include <linux/bitops.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+#define MIGRC_LINE	256
+
+unsigned long migrc_mutations;
+
+static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
+	[MIGRC_WRITE_FAULT] = "write_fault",
+	[MIGRC_SWAP_FAULT] = "swap_fault",
+	[MIGRC_NUMA_FAULT] = "numa_fault",
+	[MIGRC_UNMAP] = "unmap",
+	[MIGRC_GUP] = "gup",
+	[MIGRC_REMAP] = "remap",
+	[MIGRC_MIXED] = "mixed",
+	[MIGRC_SKIP_FILE_OPEN] = "file_open",
+	[MIGRC_SKIP_FILE_RECHECK] = "file_recheck",
+	[MIGRC_SKIP_PENDING] = "pending",
+	[MIGRC_SKIP_FORK] = "fork",
+	[MIGRC_SKIP_QUARANTINE] = "quarantine",
+	[MIGRC_SKIP_DRAIN] = "drain",
+	[MIGRC_SKIP_GENERATION] = "generation",
+};
+
+static int skip_show(struct seq_file *m, void *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < MIGRC_NR_MUTATIONS; i++) {
+		if (migrc_words[i])
+			seq_printf(m, migrc_skips(i) ? "[%s] " : "%s ", migrc_words[i]);
+	}
+	seq_putc(m, '\n');
+	return 0;
+}
+
+static int migrc_parse(char *line, unsigned long *mutations)
+{
+	char *word;
+
+	while ((word = strsep(&line, " ,\n"))) {
+		unsigned int i;
+
+		if (!*word)
+			continue;
+		for (i = 0; i < MIGRC_NR_MUTATIONS; i++) {
+			if (migrc_words[i] && !strcmp(word, migrc_words[i]))
+				break;
+		}
+		if (i == MIGRC_NR_MUTATIONS)
+			return -EINVAL;
+		*mutations |= BIT(i);
+	}
+	return 0;
+}
+
+static int skip_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, skip_show, NULL);
+}
+
+static ssize_t skip_write(struct file *file, const char __user *user, size_t count,
+			  loff_t *pos)
+{
+	unsigned long mutations = 0;
+	char line[MIGRC_LINE];
+	int err;
+
+	if (count >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, user, count))
+		return -EFAULT;
+	line[count] = '\0';
+	err = migrc_parse(line, &mutations);
+	if (err)
+		return err;
+	WRITE_ONCE(migrc_mutations, mutations);
+	migrc_check_speak();
+	return count;
+}
+
+static const struct file_operations skip_fops = {
+	.owner = THIS_MODULE,
+	.open = skip_open,
+	.read = seq_read,
+	.write = skip_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+static int __init migrc_mutate_init(void)
+{
+	struct dentry *dir = debugfs_create_dir("migrc", NULL);
+
+	debugfs_create_file("skip", 0600, dir, NULL, &skip_fops);
+	debugfs_create_atomic_t("violations", 0400, dir, &migrc_violations);
+	return 0;
+}
+late_initcall(migrc_mutate_init);

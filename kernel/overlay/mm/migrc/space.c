@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: What an address space owes
+ *
+ * One clock for all: it ticks when a flush begins. An address space remembers the clock of
+ * the newest PTE that was cleared without a flush (deferred), and that of the beginning of
+ * its newest flush (flushed). It owes a flush while deferred >= flushed.
+ *
+ * Why that is enough. Migration clears the PTE, then reads the clock, c; a flush ticks the
+ * clock to t, then flushes. If c < t, the PTE was cleared before the flush began, so no CPU
+ * that has done its part of the flush can still have, or fetch, the old translation. If
+ * c >= t, deferred >= flushed after that flush, and the debt stays. Both sides have a full
+ * barrier between their two steps.
+ *
+ * The caller of migrc_flush() holds the lock of the page table that it is about to change.
+ * A deferral in that table was noted under the same lock, so it is seen. One in another
+ * table of the space may be missed, and need not be seen: that PTE is not about to change.
+ *
+ * A space is flushed whole. Flushes of parts of it that the kernel does anyway are not
+ * counted as payment, which errs on the safe side. CPUs that do not run the space when it
+ * is flushed flush before they run it again, as after any flush.
+ *
+ * Life cycle: a space enters the list with its first deferral. A common flush takes those
+ * off that owe nothing, and exit takes off its own, after the last user PTE is gone and
+ * with it the last way to a deferral.
+ *
+ * Lock order: page table lock -> migrc_spaces_lock.
+ */
+
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/spinlock.h>
+
+#include "arch.h"
+#include "internal.h"
+
+static atomic64_t migrc_clock = ATOMIC64_INIT(1);
+
+static DEFINE_SPINLOCK(migrc_spaces_lock);
+static LIST_HEAD(migrc_spaces);
+
+/**
+ * migrc_space_init() - a new address space owes nothing
+ * @mm: the address space; may be a copy of another
+ *
+ * Context: any.
+ */
+void migrc_space_init(struct mm_struct *mm)
+{
+	atomic64_set(&mm->migrc.deferred, 0);
+	atomic64_set(&mm->migrc.flushed, 1);
+	mm->migrc.gathered = 0;
+	mm->migrc.forking = false;
+	INIT_LIST_HEAD(&mm->migrc.node);
+	migrc_check_init(mm);
+}
+
+/* See migrc_space_exit(). */
+void __migrc_space_exit(struct mm_struct *mm)
+{
+	migrc_check_exit(mm);
+	/* Nobody can add it any more: there is no PTE left to defer. */
+	if (list_empty(&mm->migrc.node))
+		return;
+	spin_lock(&migrc_spaces_lock);
+	list_del_init(&mm->migrc.node);
+	spin_unlock(&migrc_spaces_lock);
+}
+
+/**
+ * migrc_owes_flush() - has a flush of this space been left out, and not been made up for?
+ * @mm: address space
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool migrc_owes_flush(const struct mm_struct *mm)
+{
+	if (migrc_skips(MIGRC_SKIP_GENERATION))
+		return false;
+	return atomic64_read(&mm->migrc.deferred) >= atomic64_read(&mm->migrc.flushed);
+}
+
+/**
+ * migrc_clock_now() - what the clock shows
+ *
+ * Context: any. Has a full barrier before it reads the clock.
+ * Return: the clock, in ticks, from 1.
+ */
+s64 migrc_clock_now(void)
+{
+	smp_mb(); /* what was deferred is done before the clock is read, see DOC */
+	return atomic64_read(&migrc_clock);
+}
+
+/**
+ * migrc_raise() - move a time forward, never back
+ * @clock:	the time
+ * @to:		to what, at least
+ *
+ * Context: any.
+ */
+void migrc_raise(atomic64_t *clock, s64 to)
+{
+	s64 old = atomic64_read(clock);
+
+	while (old < to && !atomic64_try_cmpxchg(clock, &old, to))
+		;
+}
+
+/**
+ * migrc_space_defer() - a PTE of the space was cleared without a flush
+ * @mm: address space
+ *
+ * Context: under the lock of the PTE.
+ */
+void migrc_space_defer(struct mm_struct *mm)
+{
+	s64 now = migrc_clock_now();
+
+	if (atomic64_read(&mm->migrc.deferred) == now)
+		return;
+	migrc_raise(&mm->migrc.deferred, now);
+	smp_mb(); /* the debt is noted before the list is looked at: migrc_gather() */
+	if (!list_empty(&mm->migrc.node))
+		return;
+	spin_lock(&migrc_spaces_lock);
+	if (list_empty(&mm->migrc.node))
+		list_add_tail(&mm->migrc.node, &migrc_spaces);
+	spin_unlock(&migrc_spaces_lock);
+}
+
+/* See migrc_flush(). */
+void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
+{
+	s64 start;
+
+	if (!migrc_owes_flush(mm) || migrc_skips(cause))
+		return;
+	start = atomic64_inc_return(&migrc_clock);
+	migrc_arch_flush(mm);
+	migrc_check_flushed(mm);
+	migrc_raise(&mm->migrc.flushed, start);
+	migrc_count_flush(cause);
+}
+
+static bool migrc_gather(struct arch_tlbflush_unmap_batch *batch, s64 start)
+{
+	struct mm_struct *mm, *next;
+	bool any = false;
+
+	spin_lock(&migrc_spaces_lock);
+	list_for_each_entry_safe(mm, next, &migrc_spaces, migrc.node) {
+		if (!migrc_owes_flush(mm)) {
+			list_del_init(&mm->migrc.node);
+			smp_mb(); /* off the list before its debt is looked at again */
+			if (!migrc_owes_flush(mm))
+				continue;
+			list_add(&mm->migrc.node, &migrc_spaces);
+		}
+		migrc_arch_gather(batch, mm);
+		mm->migrc.gathered = start;
+		any = true;
+	}
+	spin_unlock(&migrc_spaces_lock);
+	return any;
+}
+
+static void migrc_settle(s64 start)
+{
+	struct mm_struct *mm;
+
+	/* Not by address: a space that was gathered may be gone, and its memory another. */
+	spin_lock(&migrc_spaces_lock);
+	list_for_each_entry(mm, &migrc_spaces, migrc.node) {
+		if (mm->migrc.gathered != start)
+			continue;
+		migrc_check_flushed(mm);
+		migrc_raise(&mm->migrc.flushed, start);
+	}
+	spin_unlock(&migrc_spaces_lock);
+}
+
+/**
+ * migrc_flush_spaces() - flush all address spaces that owe it, as one
+ *
+ * A source folio whose deferrals are over before this begins is known to no TLB when it
+ * returns.
+ *
+ * Context: process context, one caller at a time.
+ * Return: the clock at the beginning.
+ */
+s64 migrc_flush_spaces(void)
+{
+	/* Serialised by the caller; too large for a stack. */
+	static struct arch_tlbflush_unmap_batch batch;
+	s64 start = atomic64_inc_return(&migrc_clock);
+
+	if (migrc_gather(&batch, start)) {
+		arch_tlbbatch_flush(&batch);
+		migrc_settle(start);
+	}
+	return start;
+}

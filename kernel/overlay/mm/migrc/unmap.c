@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: What may be deferred
+ *
+ * Migration of a batch unmaps all its folios, flushes once, copies and maps them again.
+ * Without the flush CPUs go on reading the source. That is as good as reading the copy while
+ * neither can be written. A flush is left out only if
+ *
+ *   - the PTE gives no write permission, and no CPU can have a TLB entry that still does:
+ *     no other flush of the address space is pending. Then the source does not change while
+ *     it is copied, nor after. (fork write-protects the parent's PTEs long before it
+ *     flushes them, and says so: migrc_fork_begin().)
+ *   - that holds for all PTEs of the folio. If one turns out to be writable, its holder
+ *     could write the copy while others read the source: the spaces are flushed (mixed).
+ *   - a file's folio can be written by nobody else, see file.c. KSM's folios are left alone:
+ *     they change their mappings in ways of their own.
+ *   - the address space has no secondary TLBs.
+ *   - who migrates does not need the source at once, as memory failure or hot-unplug do.
+ *
+ * A folio that is not moved after all gets its old PTEs back: its source is then no source,
+ * and what TLBs have of it is right.
+ *
+ * Life cycle: migrate_pages_batch() has a struct migrc_batch on its stack, which current
+ * points to while the batch lasts; migrc_folio_begin() and _end() enclose try_to_migrate().
+ *
+ * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
+ */
+
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sched.h>
+
+#include "../internal.h"
+#include "arch.h"
+#include "internal.h"
+
+/* What migrate_pages_batch() may gather at most, unless an offload migrator is selected. */
+#define MIGRC_BATCH_PAGES	512
+
+static bool migrc_reason_allowed(enum migrate_reason reason)
+{
+	return reason == MR_COMPACTION || reason == MR_SYSCALL ||
+	       reason == MR_MEMPOLICY_MBIND || reason == MR_NUMA_MISPLACED ||
+	       reason == MR_DEMOTION || reason == MR_DAMON;
+}
+
+static void migrc_take_room(struct migrc_batch *batch)
+{
+	batch->reserved = migrc_reserve(MIGRC_BATCH_PAGES);
+	if (batch->reserved < MIGRC_BATCH_PAGES && migrc_quarantined()) {
+		/* Who migrates pays for the flush. */
+		__migrc_drain(MIGRC_FULL);
+		batch->reserved += migrc_reserve(MIGRC_BATCH_PAGES - batch->reserved);
+	}
+	batch->budget = batch->reserved;
+}
+
+/* See migrc_batch_begin(). */
+void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
+{
+	memset(batch, 0, sizeof(*batch));
+	INIT_LIST_HEAD(&batch->sources);
+	if (!migrc_is_enabled() || !migrc_reason_allowed(reason))
+		return;
+	if (migrc_paused()) {
+		migrc_count(MIGRC_REFUSED_PAUSED, 1);
+		return;
+	}
+	migrc_take_room(batch);
+	current->migrc = batch;
+}
+
+static void migrc_count_batch(const struct migrc_batch *batch)
+{
+	if (!batch->nr_ptes)
+		return;
+	migrc_count(MIGRC_PTES, batch->nr_ptes);
+	migrc_count(MIGRC_FOLIOS, batch->nr_folios);
+	migrc_count(MIGRC_AVOIDED_BROADCASTS, migrc_arch_broadcasts(batch->nr_ptes));
+	if (batch->flushed)
+		return;
+	migrc_count(MIGRC_AVOIDED_FLUSHES, 1);
+	migrc_count(MIGRC_AVOIDED_IPIS, batch->ipis);
+}
+
+/* See migrc_batch_end(). */
+void __migrc_batch_end(struct migrc_batch *batch)
+{
+	/* It may have begun before migrc was first switched on. */
+	if (current->migrc != batch)
+		return;
+	current->migrc = NULL;
+	migrc_count_batch(batch);
+	migrc_unreserve(batch->reserved - batch->nr_kept);
+	if (batch->nr_kept)
+		migrc_quarantine(batch);
+}
+
+/* See migrc_folio_begin(). */
+void __migrc_folio_begin(struct folio *src)
+{
+	struct migrc_batch *batch = current->migrc;
+
+	if (!batch)
+		return;
+	batch->folio_ptes = 0;
+	batch->mixed = false;
+	batch->active = false;
+	if (folio_test_ksm(src) || folio_test_hugetlb(src))
+		return;
+	if (!folio_test_anon(src) && !migrc_file_eligible(src))
+		migrc_count(MIGRC_REFUSED_FILE, 1);
+	else if (batch->budget < folio_nr_pages(src))
+		migrc_count(MIGRC_REFUSED_FULL, 1);
+	else
+		batch->active = true;
+}
+
+/* See migrc_folio_end(). */
+bool __migrc_folio_end(struct folio *src)
+{
+	struct migrc_batch *batch = current->migrc;
+
+	if (!batch || !batch->active)
+		return false;
+	batch->active = false;
+	if (!batch->folio_ptes)
+		return false;
+	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
+	if (folio_mapped(src))
+		return false;
+	if (batch->mixed || (!folio_test_anon(src) && !migrc_file_commit(src))) {
+		if (!migrc_skips(MIGRC_MIXED))
+			__migrc_drain(MIGRC_MIXED);
+		batch->flushed = true;
+		return false;
+	}
+	batch->budget -= folio_nr_pages(src);
+	batch->nr_ptes += batch->folio_ptes;
+	return true;
+}
+
+/* No CPU can write through a translation of this PTE, now or from an earlier state of it. */
+static bool migrc_read_only(const struct mm_struct *mm, pte_t pte)
+{
+	if (pte_write(pte))
+		return false;
+	if (READ_ONCE(mm->migrc.forking) && !migrc_skips(MIGRC_SKIP_FORK))
+		return false;
+	return !mm_tlb_flush_pending(mm) || migrc_skips(MIGRC_SKIP_PENDING);
+}
+
+/* See migrc_defers(). */
+bool __migrc_defers(struct mm_struct *mm, pte_t pte)
+{
+	struct migrc_batch *batch = current->migrc;
+
+	if (!batch || !batch->active)
+		return false;
+	/* A hinting PTE is in no TLB; there is nothing to defer. */
+	if (pte_protnone(pte) && !mm_tlb_flush_pending(mm))
+		return false;
+	if (migrc_read_only(mm, pte) && !mm_has_notifiers(mm))
+		return true;
+	if (!batch->mixed)
+		migrc_count(MIGRC_REFUSED_WRITABLE, 1);
+	batch->mixed = true;
+	batch->flushed = true;
+	return false;
+}
+
+/**
+ * migrc_deferred() - a PTE was cleared without a flush
+ * @mm:		address space
+ * @addr:	address that it maps
+ * @pte:	what it was
+ *
+ * Context: under the PTE's lock, after migrc_defers().
+ */
+void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
+{
+	struct migrc_batch *batch = current->migrc;
+
+	migrc_space_defer(mm);
+	migrc_check_deferred(mm, addr, pte);
+	batch->folio_ptes++;
+	if (batch->space == mm)
+		return;
+	batch->space = mm;
+	batch->ipis = max(batch->ipis, migrc_arch_ipis(mm));
+}
+
+/* See migrc_keep(). */
+bool __migrc_keep(struct folio *src)
+{
+	struct migrc_batch *batch = current->migrc;
+
+	if (migrc_skips(MIGRC_SKIP_QUARANTINE))
+		return false;
+	list_add_tail(&src->lru, &batch->sources);
+	batch->nr_kept += folio_nr_pages(src);
+	batch->nr_folios++;
+	return true;
+}
