@@ -223,8 +223,12 @@ real_case() {
 	one_case "$1" "$3" "$4"
 }
 
+# Of 7.3.4, both drivers oops over errors when these come by the thousand: ptdma's interrupt handler then follows a
+# descriptor that is free, ae4dma's worker a list entry that was deleted. What dcbm does with an error is shown by the
+# engine that is ours, at full length.
 real_cases() {
 	real_case "$1: all is well" '{}' completed nothing
+	[ "$folios" -le 1000 ] || folios=1000
 	real_case "$1: an error reported as success" "{\"error\": $rate}" mismatches nothing
 	real_case "$1: half copied" "{\"partial\": $rate}" mismatches nothing
 	real_case "$1: a late completion" "{\"late\": $rate, \"late_ms\": $((4 * timeout_ms))}" late nothing
