@@ -59,9 +59,9 @@ void migrc_space_init(struct mm_struct *mm)
 void __migrc_space_exit(struct mm_struct *mm)
 {
 	migrc_check_exit(mm);
-	/* Nobody can add it any more: there is no PTE left to defer. */
-	if (list_empty(&mm->migrc.node))
+	if (!atomic64_read(&mm->migrc.deferred))
 		return;
+	/* Nobody can add it any more: there is no PTE left to defer. */
 	spin_lock(&migrc_spaces_lock);
 	list_del_init(&mm->migrc.node);
 	spin_unlock(&migrc_spaces_lock);
@@ -84,12 +84,11 @@ bool migrc_owes_flush(const struct mm_struct *mm)
 /**
  * migrc_clock_now() - what the clock shows
  *
- * Context: any. Has a full barrier before it reads the clock.
+ * Context: any. What the caller wants to date needs a full barrier before this.
  * Return: the clock, in ticks, from 1.
  */
 s64 migrc_clock_now(void)
 {
-	smp_mb(); /* what was deferred is done before the clock is read, see DOC */
 	return atomic64_read(&migrc_clock);
 }
 
@@ -116,12 +115,17 @@ void migrc_raise(atomic64_t *clock, s64 to)
  */
 void migrc_space_defer(struct mm_struct *mm)
 {
-	s64 now = migrc_clock_now();
+	s64 now;
 
-	if (atomic64_read(&mm->migrc.deferred) == now)
-		return;
-	migrc_raise(&mm->migrc.deferred, now);
-	smp_mb(); /* the debt is noted before the list is looked at: migrc_gather() */
+	smp_mb__after_atomic(); /* the PTE was cleared before the clock is read, see DOC */
+	now = migrc_clock_now();
+	if (atomic64_read(&mm->migrc.deferred) != now)
+		migrc_raise(&mm->migrc.deferred, now);
+	/*
+	 * The debt is noted, or seen to be, before the list is looked at: migrc_gather()
+	 * does the same the other way round. Raising it is a full barrier by itself.
+	 */
+	smp_rmb();
 	if (!list_empty(&mm->migrc.node))
 		return;
 	spin_lock(&migrc_spaces_lock);

@@ -35,8 +35,8 @@
 #include "arch.h"
 #include "internal.h"
 
-/* What migrate_pages_batch() may gather at most, unless an offload migrator is selected. */
-#define MIGRC_BATCH_PAGES	512
+/* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
+#define MIGRC_BATCH_PAGES	512L
 
 static bool migrc_reason_allowed(enum migrate_reason reason)
 {
@@ -45,15 +45,17 @@ static bool migrc_reason_allowed(enum migrate_reason reason)
 	       reason == MR_DEMOTION || reason == MR_DAMON;
 }
 
-static void migrc_take_room(struct migrc_batch *batch)
+static void migrc_take_room(struct migrc_batch *batch, long pages)
 {
-	batch->reserved = migrc_reserve(MIGRC_BATCH_PAGES);
-	if (batch->reserved < MIGRC_BATCH_PAGES && migrc_quarantined()) {
+	long room = migrc_reserve(pages);
+
+	if (room < pages && migrc_quarantined()) {
 		/* Who migrates pays for the flush. */
 		__migrc_drain(MIGRC_FULL);
-		batch->reserved += migrc_reserve(MIGRC_BATCH_PAGES - batch->reserved);
+		room += migrc_reserve(pages - room);
 	}
-	batch->budget = batch->reserved;
+	batch->reserved += room;
+	batch->budget += room;
 }
 
 /* See migrc_batch_begin(). */
@@ -67,7 +69,7 @@ void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
 		migrc_count(MIGRC_REFUSED_PAUSED, 1);
 		return;
 	}
-	migrc_take_room(batch);
+	migrc_take_room(batch, MIGRC_BATCH_PAGES);
 	current->migrc = batch;
 }
 
@@ -97,6 +99,25 @@ void __migrc_batch_end(struct migrc_batch *batch)
 		migrc_quarantine(batch);
 }
 
+static bool migrc_eligible(struct migrc_batch *batch, const struct folio *src)
+{
+	long pages = folio_nr_pages(src);
+
+	if (folio_test_ksm(src) || folio_test_hugetlb(src))
+		return false;
+	if (!folio_test_anon(src) && !migrc_file_eligible(src)) {
+		migrc_count(MIGRC_REFUSED_FILE, 1);
+		return false;
+	}
+	if (batch->budget < pages)
+		migrc_take_room(batch, max(pages, MIGRC_BATCH_PAGES));
+	if (batch->budget < pages) {
+		migrc_count(MIGRC_REFUSED_FULL, 1);
+		return false;
+	}
+	return true;
+}
+
 /* See migrc_folio_begin(). */
 void __migrc_folio_begin(struct folio *src)
 {
@@ -106,15 +127,10 @@ void __migrc_folio_begin(struct folio *src)
 		return;
 	batch->folio_ptes = 0;
 	batch->mixed = false;
-	batch->active = false;
-	if (folio_test_ksm(src) || folio_test_hugetlb(src))
-		return;
-	if (!folio_test_anon(src) && !migrc_file_eligible(src))
-		migrc_count(MIGRC_REFUSED_FILE, 1);
-	else if (batch->budget < folio_nr_pages(src))
-		migrc_count(MIGRC_REFUSED_FULL, 1);
-	else
-		batch->active = true;
+	batch->active = migrc_eligible(batch, src);
+	/* What is not deferred may need a flush, which is then that of the batch. */
+	if (!batch->active)
+		batch->flushed = true;
 }
 
 /* See migrc_folio_end(). */

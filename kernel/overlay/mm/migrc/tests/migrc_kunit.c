@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What an address space owes, and the bound of the quarantine. */
+
+#include <kunit/test.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+
+#include "../internal.h"
+
+static void free_space(void *mm)
+{
+	__migrc_space_exit(mm);
+	mmput(mm);
+}
+
+static struct mm_struct *new_space(struct kunit *test)
+{
+	struct mm_struct *mm = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
+	return mm;
+}
+
+static void space_new_owes_nothing(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(new_space(test)));
+}
+
+static void space_flush_pays(struct kunit *test)
+{
+	struct mm_struct *mm = new_space(test);
+
+	migrc_space_defer(mm);
+	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+	__migrc_flush(mm, MIGRC_UNMAP);
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
+}
+
+static void space_flush_is_not_repeated(struct kunit *test)
+{
+	struct mm_struct *mm = new_space(test);
+	s64 before;
+
+	migrc_space_defer(mm);
+	__migrc_flush(mm, MIGRC_UNMAP);
+	before = migrc_clock_now();
+	__migrc_flush(mm, MIGRC_UNMAP);
+	KUNIT_EXPECT_EQ(test, migrc_clock_now(), before);
+}
+
+static void space_flush_pays_for_one(struct kunit *test)
+{
+	struct mm_struct *one = new_space(test), *other = new_space(test);
+
+	migrc_space_defer(one);
+	migrc_space_defer(other);
+	__migrc_flush(one, MIGRC_UNMAP);
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(one));
+	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(other));
+}
+
+/* What is deferred after a flush has begun is not paid by it. */
+static void space_flush_that_began_before(struct kunit *test)
+{
+	struct mm_struct *mm = new_space(test);
+	s64 start;
+
+	migrc_space_defer(mm);
+	__migrc_flush(mm, MIGRC_UNMAP);
+	start = migrc_clock_now();
+	migrc_space_defer(mm);
+	migrc_raise(&mm->migrc.flushed, start);
+	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+}
+
+static void space_drain_pays_for_all(struct kunit *test)
+{
+	struct mm_struct *one = new_space(test), *other = new_space(test);
+
+	migrc_space_defer(one);
+	migrc_space_defer(other);
+	__migrc_drain(MIGRC_DRAIN);
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(one));
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(other));
+}
+
+static void space_that_pays_leaves_the_list(struct kunit *test)
+{
+	struct mm_struct *mm = new_space(test);
+
+	migrc_space_defer(mm);
+	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
+	__migrc_drain(MIGRC_DRAIN);
+	__migrc_drain(MIGRC_DRAIN);
+	KUNIT_EXPECT_TRUE(test, list_empty(&mm->migrc.node));
+	migrc_space_defer(mm);
+	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
+}
+
+static void raise_never_goes_back(struct kunit *test)
+{
+	atomic64_t clock = ATOMIC64_INIT(5);
+
+	migrc_raise(&clock, 3);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 5);
+	migrc_raise(&clock, 7);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 7);
+}
+
+static void restore_bound(void *pages)
+{
+	migrc_set_bound((unsigned long)pages);
+}
+
+static void quarantine_bound_holds(struct kunit *test)
+{
+	unsigned long old = migrc_bound();
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	migrc_set_bound(10);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 6);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 4);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 0);
+	migrc_unreserve(4);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 1);
+	migrc_unreserve(7);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(10), 10);
+	migrc_unreserve(10);
+}
+
+static void quarantine_bound_of_nothing(struct kunit *test)
+{
+	unsigned long old = migrc_bound();
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	migrc_set_bound(0);
+	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
+}
+
+static void knobs_are_off_at_first(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, migrc_is_enabled());
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&migrc_used));
+}
+
+static struct kunit_case migrc_cases[] = {
+	KUNIT_CASE(knobs_are_off_at_first),
+	KUNIT_CASE(space_new_owes_nothing),
+	KUNIT_CASE(space_flush_pays),
+	KUNIT_CASE(space_flush_is_not_repeated),
+	KUNIT_CASE(space_flush_pays_for_one),
+	KUNIT_CASE(space_flush_that_began_before),
+	KUNIT_CASE(space_drain_pays_for_all),
+	KUNIT_CASE(space_that_pays_leaves_the_list),
+	KUNIT_CASE(raise_never_goes_back),
+	KUNIT_CASE(quarantine_bound_holds),
+	KUNIT_CASE(quarantine_bound_of_nothing),
+	{}
+};
+
+static struct kunit_suite migrc_suite = {
+	.name = "migrc",
+	.test_cases = migrc_cases,
+};
+kunit_test_suites(&migrc_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tests of the deferred flush");
