@@ -45,6 +45,7 @@ static void print_start(const struct options *options)
 	json_int(&json, "to", options->to);
 	json_int(&json, "hogs", options->hogs);
 	json_flag(&json, "single", options->single);
+	json_flag(&json, "read_only", options->read_only);
 	json_flag(&json, "renewed", memory_must_renew(options));
 	json_int(&json, "configs", options->config_count);
 	json_end(&json);
@@ -78,6 +79,8 @@ static struct move_result move_leg(struct bench *bench, int from, int to)
 
 	if (bench->renew)
 		memory_renew(&bench->memory, from);
+	else if (options->read_only)
+		rolling_check(&bench->memory.content);
 	else
 		rolling_step(&bench->memory.content);
 	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->single);
@@ -117,6 +120,8 @@ static void set_up(struct bench *bench)
 
 	bench->renew = memory_must_renew(options);
 	memory_open(&bench->memory, options);
+	if (options->read_only)
+		memory_protect(&bench->memory);
 	moveset_init(&bench->set, bench->memory.base, options->bytes, options->folio_bytes);
 	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, false);
 	if (placed.failed)

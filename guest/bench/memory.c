@@ -146,6 +146,12 @@ void memory_renew(struct memory *memory, int node)
 	rolling_fill(&memory->content);
 }
 
+void memory_protect(struct memory *memory)
+{
+	if (mprotect(memory->base, memory->bytes, PROT_READ))
+		quit(EXIT_FAILED, "mprotect(PROT_READ): %m");
+}
+
 void memory_close(struct memory *memory, const struct options *options)
 {
 	munmap(memory->base, memory->bytes);

@@ -29,6 +29,9 @@ bool memory_must_renew(const struct options *options);
 /* Anonymous memory made anew on `node`, with new content. */
 void memory_renew(struct memory *memory, int node);
 
+/* From now on it can only be read. */
+void memory_protect(struct memory *memory);
+
 /* End the program unless all of it still is of the folio size (and, for swapcache, in the swap cache). */
 void memory_require_folios(const struct memory *memory, const struct options *options, const char *when);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "parse.h"
 #include "quit.h"
 #include "stamp.h"
@@ -22,6 +23,7 @@ static const char usage[] =
 	"  --kind KIND         anon, shmem, file or swapcache (anon)\n"
 	"  --file PATH         the file for --kind file; created, overwritten and removed\n"
 	"  --single            one folio a call instead of all in one call\n"
+	"  --read-only         map the memory read-only once it is filled (anon of 4k, or 2m)\n"
 	"  --hogs N            threads that burn CPU meanwhile, one pinned per CPU (0)\n"
 	"  --config LABEL[:FILE=VALUE[,FILE=VALUE]...]\n"
 	"                      settings under /sys/kernel/mm/migration, applied before each sample;\n"
@@ -33,7 +35,8 @@ static const struct option long_options[] = {
 	{ "samples", required_argument, NULL, 's' },	{ "warmup", required_argument, NULL, 'w' },
 	{ "from", required_argument, NULL, 'F' },	{ "to", required_argument, NULL, 'T' },
 	{ "kind", required_argument, NULL, 'k' },	{ "file", required_argument, NULL, 'p' },
-	{ "single", no_argument, NULL, '1' },		{ "hogs", required_argument, NULL, 'g' },
+	{ "single", no_argument, NULL, '1' },		{ "read-only", no_argument, NULL, 'r' },
+	{ "hogs", required_argument, NULL, 'g' },
 	{ "config", required_argument, NULL, 'c' },	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -81,6 +84,7 @@ static void parse_option(struct options *options, int option, const char *value)
 	case 'k': parse_kind(options, value); break;
 	case 'p': options->file = value; break;
 	case '1': options->single = true; break;
+	case 'r': options->read_only = true; break;
 	case 'g': options->hogs = parse_number("--hogs", value, 0, 4096); break;
 	case 'c': add_config(options, value); break;
 	case 'h': show_usage(); break;
@@ -102,6 +106,8 @@ static void check_together(const struct options *options)
 		quit(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->to);
 	if ((options->kind == KIND_FILE) != !!options->file)
 		quit(EXIT_USAGE, "--file PATH and --kind file belong together");
+	if (options->read_only && (options->kind != KIND_ANON || memory_must_renew(options)))
+		quit(EXIT_USAGE, "--read-only: for anonymous memory in folios of 4k or 2m only");
 	if (options->kind == KIND_SWAPCACHE && folio != PAGE_BYTES)
 		quit(EXIT_USAGE, "--kind swapcache: memory comes back from swap in 4k folios only");
 }

@@ -21,6 +21,7 @@ struct options {
 	const char *kind_name;
 	const char *file;
 	bool single;
+	bool read_only;
 	unsigned int hogs;
 	struct config configs[MOST_CONFIGS];
 	size_t config_count;

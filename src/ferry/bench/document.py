@@ -58,6 +58,7 @@ class Row(TypedDict):
     failures: list[Failure]
     store: NotRequired[str]
     verify: NotRequired[str]
+    migrc: NotRequired[bool]
     workload: NotRequired[str]
     method: NotRequired[str]
     path: NotRequired[str]
@@ -91,11 +92,13 @@ class Document(TypedDict):
 
 
 def label(row: Row) -> str:
-    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `dcbm 16`, `stock`."""
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `dcbm 16`, `migrc`, `stock`."""
     if row["kernel"] == "stock":
         return "stock"
     if "path" in row:
         return row["path"]
+    if row.get("migrc"):
+        return "migrc"
     name = row.get("method") or row["migrator"]
     count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
     store = [row["store"]] if "store" in row else []

@@ -78,6 +78,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
     add("--single", action="store_true", help="one folio per move_pages(2) call")
     add("--hogs", type=plan.hog_count, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
+    add("--migrc", action="store_true", help="a row with TLB flushes deferred beside off")
+    add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
     return parser
 
@@ -95,11 +97,12 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     enough = plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.stores,
-                                         args.channels or [board.channels], args.verify, args.always)),
+                                         args.channels or [board.channels], args.verify, args.always, args.migrc)),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
         vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind, always=args.always,
+        read_only=args.read_only,
     ))
 
 

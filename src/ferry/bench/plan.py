@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.errors import UsageError
 
@@ -34,6 +34,8 @@ class Config:
     verify: str | None = None
     always: bool = False
     """dcbm: offload even what the CPU copies faster."""
+    migrc: bool | None = None
+    """Whether TLB flushes are deferred; None leaves the switch alone."""
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -45,7 +47,8 @@ class Config:
         channels = [("dcbm/channels", str(self.channels))] if self.migrator == "dcbm" else []
         verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
         always = [("dcbm/offload", "always")] if self.always else []
-        return [*threads, *store, *channels, *verify, *always, ("migrator", self.migrator)]
+        migrc = [("migrc/enabled", str(int(self.migrc)))] if self.migrc is not None else []
+        return [*threads, *store, *channels, *verify, *always, *migrc, ("migrator", self.migrator)]
 
     @property
     def argument(self) -> str:
@@ -70,6 +73,7 @@ class Plan:
     hogs: int = 0
     kind: str = "anon"
     always: bool = False
+    read_only: bool = False
 
     @property
     def samples_per_boot(self) -> int:
@@ -82,7 +86,8 @@ class Plan:
         single = ["one folio a call"] if self.single else []
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
-        return ", ".join([self.kind, *single, *hogs, *always])
+        read_only = ["read-only"] if self.read_only else []
+        return ", ".join([self.kind, *read_only, *single, *hogs, *always])
 
     @property
     def baseline(self) -> str:
@@ -100,6 +105,7 @@ class Choice:
     channels: list[int] | None = None
     verify: list[str] | None = None
     always: bool = False
+    migrc: bool = False
 
 
 def configs(choice: Choice) -> tuple[Config, ...]:
@@ -115,6 +121,8 @@ def configs(choice: Choice) -> tuple[Config, ...]:
             found += [Config(f"dcbm{count}" + (f"-{verify}" if verify else ""), "ferry", "dcbm", channels=count,
                              verify=verify, always=choice.always)
                       for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
+    if choice.migrc:
+        found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
     return tuple(found)
 
 

@@ -24,10 +24,10 @@
  * may be taken within reclaim.
  */
 
+#include <linux/folio_batch.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/pagevec.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
