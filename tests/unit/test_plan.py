@@ -74,3 +74,14 @@ def test_channels_and_verification_make_rows_of_their_own() -> None:
 def test_a_channel_count_is_one_the_kernel_takes(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="1 to 64"):
         plan.channel_count(text)
+
+
+def test_migrc_is_a_row_beside_the_others_which_have_it_off() -> None:
+    chosen = plan.configs(plan.Choice(["kernel"], [1], migrc=True))
+    assert [one.label for one in chosen] == ["off", "kernel", "migrc"]
+    assert [dict(one.settings)["migrc/enabled"] for one in chosen] == ["0", "0", "1"]
+    assert chosen[-1].migrator == "off"
+
+
+def test_without_migrc_its_switch_is_left_alone() -> None:
+    assert all("migrc/enabled" not in dict(one.settings) for one in plan.configs(plan.Choice(["kernel"], [1])))
