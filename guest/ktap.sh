@@ -14,3 +14,9 @@ report() {
 		failed=1
 	fi
 }
+
+# skip NAME REASON
+skip() {
+	test_number=$((test_number + 1))
+	echo "ok $test_number $1 # SKIP $2"
+}

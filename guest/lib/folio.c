@@ -101,6 +101,15 @@ struct folio_census folio_census(const char *base, size_t bytes, size_t folio_by
 	return census;
 }
 
+uint64_t folio_frame(const void *address)
+{
+	struct eyes eyes = { .pagemap = open_or_quit("/proc/self/pagemap") };
+	uint64_t frame = frame_of(&eyes, address);
+
+	close(eyes.pagemap);
+	return frame;
+}
+
 static uint64_t frame_word(const char *path, uint64_t frame)
 {
 	int fd = open_or_quit(path);
@@ -111,12 +120,17 @@ static uint64_t frame_word(const char *path, uint64_t frame)
 	return word;
 }
 
+uint64_t folio_flags(const void *address)
+{
+	uint64_t frame = folio_frame(address);
+
+	return frame == NO_FRAME ? 0 : frame_word("/proc/kpageflags", frame);
+}
+
 void folio_describe(const char *address, char *text, size_t size)
 {
-	struct eyes eyes = { .pagemap = open_or_quit("/proc/self/pagemap") };
-	uint64_t frame = frame_of(&eyes, address);
+	uint64_t frame = folio_frame(address);
 
-	close(eyes.pagemap);
 	if (frame != NO_FRAME)
 		snprintf(text, size,
 			 "frame 0x%" PRIx64 ", kpageflags 0x%" PRIx64 ", mapped %" PRIu64 " times",

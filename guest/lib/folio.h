@@ -4,6 +4,7 @@
 #define GUEST_FOLIO_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct folio_census {
 	size_t asked;		/* folios there should be */
@@ -14,6 +15,12 @@ struct folio_census {
 };
 
 struct folio_census folio_census(const char *base, size_t bytes, size_t folio_bytes);
+
+/* Frame number of the page at an address; UINT64_MAX if nothing is mapped there. */
+uint64_t folio_frame(const void *address);
+
+/* The flags of /proc/kpageflags of the page at an address; 0 if nothing is mapped there. */
+uint64_t folio_flags(const void *address);
 
 /* "frame 0x1234, kpageflags 0x..., mapped 2 times": to tell why a page does not do as it should. */
 void folio_describe(const char *address, char *text, size_t size);

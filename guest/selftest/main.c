@@ -12,6 +12,7 @@
 #include "quit.h"
 #include "stamp.h"
 #include "sysfile.h"
+#include "selftest.h"
 
 #define PAGES 4
 #define BYTES (PAGES * PAGE_BYTES)
@@ -19,7 +20,7 @@
 static char *memory;
 static unsigned int failures;
 
-static void expect(bool held, const char *what)
+void expect(bool held, const char *what)
 {
 	printf("%s %s\n", held ? "ok" : "not ok", what);
 	failures += !held;
@@ -169,6 +170,7 @@ int main(void)
 	test_rolling();
 	test_span();
 	test_parse();
+	test_verdict();
 	free(memory);
 	return failures ? EXIT_FAILED : EXIT_PASSED;
 }

@@ -49,6 +49,7 @@ def boot(
     on_line: Callable[[str], None] | None = None,
     append: Sequence[str] = (),
     allow_splat: bool = False,
+    expected: Sequence[splat.Report] = (),
     silence_s: float | None = None,
     carry: Sequence[Path] = (),
 ) -> BootResult:
@@ -56,6 +57,8 @@ def boot(
 
     `carry` names what the command needs of this machine's files, for boards whose guest does not see them: beside the
     share, the kernel's modules, and guest/'s programs and scripts, which are always there.
+
+    `expected` are reports that the command provokes, and which are no splats.
 
     A guest that says nothing for `silence_s` seconds counts as one that hangs.
 
@@ -68,8 +71,11 @@ def boot(
     share = share.resolve()
     _write_script(share, command)
 
+    def found(console: Path) -> str | None:
+        return _raise_splat(console, allow_splat, expected)
+
     def once() -> BootResult:
-        return _boot_once(board, kernel, timeout_s, share, on_line, append, allow_splat, silence_s, carry)
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, found, silence_s, carry)
 
     try:
         return once()
@@ -98,7 +104,7 @@ def _boot_once(
     share: Path,
     on_line: Callable[[str], None] | None,
     append: Sequence[str],
-    allow_splat: bool,
+    splat_in: Callable[[Path], str | None],
     silence_s: float | None,
     carry: Sequence[Path],
 ) -> BootResult:
@@ -112,10 +118,10 @@ def _boot_once(
             proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
             missing = bring_back()
     except TimedOut as error:
-        _raise_splat(console, allow_splat)
+        splat_in(console)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
-    found = _raise_splat(console, allow_splat)
+    found = splat_in(console)
     return BootResult(_status(board, share, console, missing), console, share, found, time.monotonic() - started)
 
 
@@ -152,8 +158,8 @@ def _write_script(share: Path, command: str) -> None:
     script.chmod(0o755)
 
 
-def _raise_splat(console: Path, allowed: bool) -> str | None:
-    found = splat.scan(console.read_text(errors="replace")) if console.is_file() else []
+def _raise_splat(console: Path, allowed: bool, expected: Sequence[splat.Report]) -> str | None:
+    found = splat.scan(console.read_text(errors="replace"), expected) if console.is_file() else []
     if found and not allowed:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)

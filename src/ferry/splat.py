@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _STAMP = r"^(?:<\d>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? "
@@ -52,12 +53,49 @@ def _kind(line: str) -> str | None:
     return "panic" if _PANIC.search(line) else None
 
 
-def scan(log: str) -> list[Found]:
-    """Every splat in a console log, in order."""
+@dataclass(frozen=True)
+class Report:
+    """A report that a test provokes: how its first and its last line begin. It may not hide another splat."""
+
+    first: str
+    last: str
+
+    def begins(self, line: str) -> bool:
+        return _stripped(line).startswith(self.first)
+
+    def ends(self, line: str) -> bool:
+        return _stripped(line).startswith(self.last)
+
+
+def _stripped(line: str) -> str:
+    """A line of the kernel's own, without its time stamp; "" for any other."""
+    found = re.match(_STAMP, line)
+    return line[found.end() :] if found else ""
+
+
+def scan(log: str, expected: Sequence[Report] = ()) -> list[Found]:
+    """Every splat in a console log, in order, except for reports that are `expected` and complete.
+
+    Of a report only the first line is exempt: another splat among its lines is one, and so is a report without its end.
+    """
     lines = log.splitlines()
+    provoked = {number for report in expected for number in _complete(lines, report)}
     found = []
     for number, line in enumerate(lines, 1):
-        if kind := _kind(line):
+        kind = _kind(line)
+        if kind and number not in provoked:
             text = re.sub(_STAMP, "", line).strip()
             found.append(Found(kind, number, text, tuple(lines[number : number + CONTEXT_LINES])))
     return found
+
+
+def _complete(lines: Sequence[str], report: Report) -> list[int]:
+    """The first lines (from 1) of those reports that end. Two CPUs may report at once: an end is the latest one's."""
+    begun: list[int] = []
+    complete = []
+    for number, line in enumerate(lines, 1):
+        if report.begins(line):
+            begun.append(number)
+        elif report.ends(line) and begun:
+            complete.append(begun.pop())
+    return complete

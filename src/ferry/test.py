@@ -53,9 +53,11 @@ def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
         if name not in [suite.name for suite in known]:
             raise UsageError(f"no {'quick ' if quick else ''}suite is called {name!r}",
                              hint=f"--suite {','.join(suite.name for suite in known)}")
-    chosen = [suite for suite in known if suite.name in names and board in (None, suite.board)]
+    chosen = [dataclasses.replace(suite, board=board or suite.board) for suite in known
+              if suite.name in names and board in (None, suite.board, *suite.also)]
     if not chosen:
-        where = sorted({suite.board for suite in known if suite.name in names and suite.board})
+        named_ones = [suite for suite in known if suite.name in names]
+        where = sorted({place for suite in named_ones for place in (suite.board, *suite.also) if place})
         hint = f"--board {'|'.join(where)}" if where else "leave --board out"
         raise UsageError(f"none of these suites runs on {board}", hint=hint)
     return chosen

@@ -48,6 +48,38 @@ def test_what_only_looks_like_a_splat(line: str) -> None:
     assert splat.scan(line) == []
 
 
+MIGRC = splat.Report("BUG: migrc: ", "migrc: end of report")
+REPORT = [f"{STAMP}{line}" for line in (
+    "BUG: migrc: a page was written with its flush deferred", "CPU: 1 UID: 0 PID: 77 Comm: litmus", "Call Trace:",
+    " migrc_check+0x10/0x20", "migrc: end of report")]
+
+
+def kinds(*lines: str) -> list[tuple[str, int]]:
+    return [(one.kind, one.line) for one in splat.scan("\n".join(lines), [MIGRC])]
+
+
+def test_an_expected_report_is_no_splat() -> None:
+    assert kinds("quiet", *REPORT, *REPORT) == []
+    assert [one.line for one in splat.scan("\n".join(REPORT))] == [1]
+
+
+def test_two_cpus_may_report_at_once() -> None:
+    assert kinds(REPORT[0], REPORT[0], REPORT[2], REPORT[-1], REPORT[-1]) == []
+
+
+@pytest.mark.parametrize(("lines", "found"), [
+    pytest.param(REPORT[:-1], [("BUG", 1)], id="no end"),
+    pytest.param([*REPORT[:-1], *REPORT], [("BUG", 1)], id="no end, and a whole one"),
+    pytest.param([*REPORT[:2], f"{STAMP}BUG: KASAN: x", *REPORT[2:]], [("KASAN", 3)], id="another splat in it"),
+    pytest.param([*REPORT, f"{STAMP}WARNING: mm/x.c:1 at y"], [("WARNING", 6)], id="another splat after it"),
+    pytest.param([REPORT[-1], f"{STAMP}BUG: Bad page state"], [("BUG", 2)], id="an end without a report"),
+    pytest.param([f"{STAMP}BUG: migrc", REPORT[-1]], [("BUG", 1)], id="not said as a report is"),
+    pytest.param([REPORT[0], "migrc: end of report"], [("BUG", 1)], id="an end that a program says"),
+])
+def test_what_an_expected_report_does_not_hide(lines: list[str], found: list[tuple[str, int]]) -> None:
+    assert kinds(*lines) == found
+
+
 def test_panic_without_a_time_stamp() -> None:
     assert splat.scan("Kernel panic - not syncing: VFS\n")[0].kind == "panic"
 
@@ -85,6 +117,20 @@ def test_clean_exit_beside_a_splat_is_a_failure(monkeypatch: pytest.MonkeyPatch,
     assert caught.value.status == 5
     assert caught.value.log == tmp_path / "console.log"
     assert go(tmp_path, allow_splat=True).splat == "KASAN: BUG: KASAN: x"
+
+
+def test_a_boot_may_expect_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kernel = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
+
+    def status_with(console: str) -> int:
+        pretend_guest(monkeypatch, console, "0\n")
+        return boot.boot(boards.load("x86-numa"), kernel, "true", timeout_s=5, share=tmp_path, expected=[MIGRC]).status
+
+    assert status_with("\n".join(REPORT)) == 0
+    with pytest.raises(Splat, match="KASAN"):
+        status_with("\n".join([*REPORT, f"{STAMP}BUG: KASAN: x"]))
+    with pytest.raises(Splat, match="migrc"):
+        status_with(REPORT[0])
 
 
 def test_guest_that_dies_is_not_taken_for_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -136,8 +136,11 @@ def test_choosing() -> None:
 
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
-    assert names(None, "x86-numa", False) == ["kunit-numa", "selftests", "memmap", "integrity", "flips"]
+    assert names(None, "x86-numa", False) == [
+        "kunit-numa", "selftests", "memmap", "integrity", "migrc", "migrc-mutations", "flips"]
     assert names(None, None, True) == ["pytest", "kunit", "boot"]
+    assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
+    assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]
     for choice in (("nobody", None, False), ("", None, False), ("lint", "uml", False), (None, "x86-icount", False)):
         with pytest.raises(UsageError):
             names(*choice)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ferry.suites import arm64, dma, flips, integrity, kunit, lint, memmap, quick_boot, selftests, series, unit
+from ferry.suites import arm64, dma, flips, integrity, kunit, lint, memmap, migrc, quick_boot, selftests, series, unit
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
@@ -15,13 +15,17 @@ HOST = ""
 
 @dataclass(frozen=True)
 class Suite:
-    """`board` is where it runs, HOST for this machine; `alongside`: it takes one CPU for long, others run with it."""
+    """`board` is where it runs, HOST for this machine, and `also` where else if it is asked for that board.
+
+    `alongside`: it takes one CPU for long, others run with it.
+    """
 
     name: str
     summary: str
     board: str
     run: Callable[[Context], list[Result]]
     alongside: bool = False
+    also: tuple[str, ...] = ()
 
 
 #: Cheap ones first, so that what is easily seen is soon seen.
@@ -34,6 +38,9 @@ ALL = (
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
     Suite(memmap.NAME, "device memory bound and unbound while allocations fail", "x86-numa", memmap.run),
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
+    Suite(migrc.NAME, "no CPU sees stale data by a TLB entry whose flush was deferred", "x86-numa", migrc.run,
+          also=migrc.ALSO),
+    Suite(migrc.MUTATIONS_NAME, "migrc broken on purpose, which must be seen", "x86-numa", migrc.run_mutations),
     Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
     Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),

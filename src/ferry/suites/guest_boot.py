@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boot, build, progress
+from ferry import boot, build, progress, splat
 from ferry.build import Kernel
 from ferry.errors import AllSkipped, FerryError
 from ferry.suites import ktap
@@ -58,8 +58,10 @@ def select(migrator: str, **knobs: object) -> tuple[str, ...]:
     return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
 
 
-def run_jobs(context: Context, kernel: Kernel, jobs: Sequence[Job], name: str) -> list[Result]:
-    """Boot once, run the jobs in turn, return all their results and the boot's own."""
+def run_jobs(
+    context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, expected: Sequence[splat.Report] = ()
+) -> list[Result]:
+    """Boot once, run the jobs in turn, return all their results and the boot's own; `expected` as boot.boot has it."""
     share = context.logs / name
     share.mkdir(parents=True)
     limit = context.board.boot_timeout_s + sum(job.seconds for job in jobs)
@@ -68,7 +70,7 @@ def run_jobs(context: Context, kernel: Kernel, jobs: Sequence[Job], name: str) -
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
             boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=PATIENCE,
-                      on_line=_Follower(stage, [job.name for job in jobs]),
+                      on_line=_Follower(stage, [job.name for job in jobs]), expected=expected,
                       carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
     except FerryError as error:

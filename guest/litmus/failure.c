@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory that fails, or is said to: the page that is used now, whose old frame is in quarantine. */
+#include "bed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "folio.h"
+#include "quit.h"
+#include "stamp.h"
+#include "sysfile.h"
+
+#ifndef MADV_SOFT_OFFLINE
+#define MADV_SOFT_OFFLINE 101
+#endif
+
+#define UNPOISON "/sys/kernel/debug/hwpoison/unpoison-pfn"
+#define ROUNDS 20	/* each may cost the machine a page */
+
+static uint64_t poisoned = UINT64_MAX;
+
+/* Best effort: where the kernel cannot, the machine has a page less. */
+static void unpoison(void)
+{
+	char frame[32];
+
+	if (poisoned == UINT64_MAX)
+		return;
+	snprintf(frame, sizeof(frame), "0x%" PRIx64, poisoned);
+	sysfile_write(UNPOISON, frame);
+	poisoned = UINT64_MAX;
+}
+
+static void open_failure(struct bed *bed)
+{
+	bed_debugfs();
+	bed_map_anon(bed, bed->pages);
+}
+
+static void arrange(struct bed *bed)
+{
+	size_t bytes = bed->pages * PAGE_BYTES;
+
+	if (mmap(bed->base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		quit(EXIT_FAILED, "no memory: %m");
+	unpoison();
+	madvise(bed->base, bytes, MADV_NOHUGEPAGE);
+	bed_write(bed->base, bed->pages, bed->old);
+	bed_fork_once(bed);
+}
+
+static bool injected(struct bed *bed, int advice)
+{
+	poisoned = folio_frame(bed->base);
+	if (!madvise(bed->base, bed->pages * PAGE_BYTES, advice))
+		return true;
+	poisoned = UINT64_MAX;
+	if (errno == EINVAL || errno == EPERM)
+		bed_skip(bed, "no memory failure (CONFIG_MEMORY_FAILURE, root)");
+	return false;
+}
+
+static bool act_poison(struct bed *bed)
+{
+	return injected(bed, MADV_HWPOISON);
+}
+
+static bool act_soft(struct bed *bed)
+{
+	bool done = injected(bed, MADV_SOFT_OFFLINE) && folio_frame(bed->base) != poisoned;
+
+	bed_judge(bed, SEES_OLD);
+	bed_write(bed->base, bed->pages, bed->fresh);
+	return done;
+}
+
+static void close_failure(struct bed *bed)
+{
+	munmap(bed->base, bed->pages * PAGE_BYTES);
+	unpoison();
+}
+
+const struct event failure_events[] = {
+	{
+		.name = "memory_failure", .what = "the page fails (MADV_HWPOISON)",
+		.machine = true,
+		.pages = 1, .most_rounds = ROUNDS, .sees = SEES_FAULT, .deferred = 50, .acted = 50,
+		.open = open_failure, .arrange = arrange, .act = act_poison, .close = close_failure,
+	}, {
+		.name = "soft_offline", .what = "the content is taken elsewhere (MADV_SOFT_OFFLINE), then written",
+		.machine = true,
+		.pages = 1, .most_rounds = ROUNDS, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.open = open_failure, .arrange = arrange, .act = act_soft, .close = close_failure,
+	},
+	{ 0 }
+};

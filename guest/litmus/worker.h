@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A second thread that does one thing at a time while the first one gets in its way. */
+#ifndef LITMUS_WORKER_H
+#define LITMUS_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bed.h"
+
+struct worker {
+	pthread_t thread;
+	struct bed *bed;
+	int cpu;
+	void (*job)(struct bed *bed);
+	_Atomic uint32_t asked, begun, done;
+	atomic_bool stop;
+	uint64_t ns;		/* what the job takes, by experience */
+};
+
+void worker_start(struct worker *worker, struct bed *bed, int cpu, void (*job)(struct bed *bed));
+void worker_stop(struct worker *worker);
+
+/* Let it begin, and come back at a random moment of what it does. */
+void worker_begin(struct worker *worker);
+void worker_wait(struct worker *worker);
+
+#endif

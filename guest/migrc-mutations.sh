@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Breaks migrc on purpose, one rule after the other: prints KTAP. Of each mutation and each event that must show it, the
+# test must see stale data, the checker of the kernel must be loud, and both must be quiet again once it is mended.
+#
+#   migrc-mutations.sh ROUNDS LITMUS DIR MUTATION=EVENT[,EVENT]...
+#
+# ROUNDS: until which stale data must have been seen. DIR: on tmpfs, for files. MUTATION: a word of migrc's `skip`.
+set -u
+
+# shellcheck source=guest/ktap.sh
+. "$(dirname "$0")/ktap.sh"
+rounds=$1 litmus=$2 dir=$3
+shift 3
+migrc=/sys/kernel/mm/migration/migrc
+debug=/sys/kernel/debug/migrc
+# That must pass after each mutation.
+again=20
+
+violations() {
+	cat $debug/violations
+}
+
+# play EVENT ROUNDS [OPTION]: its status; `said` is why it is not 0.
+play() {
+	event=$1 count=$2
+	shift 2
+	"$litmus" --machine --dir "$dir" --event "$event" --rounds "$count" "$@" >litmus.json 2>&1
+	status=$?
+	sed 's/^/# /' litmus.json
+	said=$(sed -n 's/.*"reason": "\(.*\)"}$/\1/p' litmus.json)
+	[ -n "$said" ] || said=$(tail -n 1 litmus.json)
+	return $status
+}
+
+mend() {
+	echo >$debug/skip
+	echo 1 >$migrc/drain
+}
+
+# one_case MUTATION EVENT
+one_case() {
+	before=$(violations)
+	# What cannot be set breaks nothing: the event passes, which is the failure.
+	echo "$1" >$debug/skip
+	play "$2" "$rounds" --until-stale
+	status=$?
+	after=$(violations)
+	mend
+	if [ $status -eq 4 ]; then
+		skip "$1: $2 sees it" "$said"
+		skip "$1: the checker sees it in $2" "$said"
+		skip "$1: $2 passes once it is mended" "$said"
+		return
+	fi
+	report "$1: $2 sees it" $status "$said"
+	[ "$after" -gt "$before" ]
+	report "$1: the checker sees it in $2" $? "no violation in addition to $before"
+	before=$(violations)
+	play "$2" $again
+	status=$?
+	[ $status -ne 0 ] || [ "$(violations)" -eq "$before" ] || said="$(($(violations) - before)) violations"
+	[ $status -eq 0 ] && [ "$(violations)" -eq "$before" ]
+	report "$1: $2 passes once it is mended" $? "$said"
+}
+
+total=1
+for pair; do
+	for event in $(echo "${pair#*=}" | tr , ' '); do
+		total=$((total + 3))
+	done
+done
+echo "KTAP version 1"
+echo "1..$total"
+mend
+play control 10 --until-stale
+report "a store that never happens is seen" $? "$said"
+for pair; do
+	for event in $(echo "${pair#*=}" | tr , ' '); do
+		one_case "${pair%%=*}" "$event"
+	done
+done
+exit $failed

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+"""migrc's rule: no CPU whose TLB flush was deferred may ever see what must not be seen any more.
+
+The suite runs every event of guest/litmus on a kernel that is sound; the suite of mutations breaks the rule on purpose,
+in each place where it is kept, and wants both the events and the kernel's own checker to see it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from pathlib import Path
+
+from ferry import guest, paths, splat
+from ferry.suites import flips, guest_boot, integrity
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+
+NAME = "migrc"
+MUTATIONS_NAME = "migrc-mutations"
+#: Another board on which the suite runs when it is named.
+ALSO = ("zcu102",)
+
+THOROUGH_ROUNDS = 1000
+#: On a board whose guest is slower by far.
+FOREIGN_ROUNDS = 200
+ROUNDS = 50
+#: The slowest that a round may be, on average of its event.
+ROUND_S = 1
+EVENT_AROUND_S = 180
+#: There are not more events; each may take its whole time before the boot is given up.
+MOST_EVENTS = 40
+LOAD_S = 30
+SHORT_LOAD_S = 10
+AROUND_S = 180
+#: Each flip may patch code behind a breakpoint, see suites.flips: it has its own boot, with one thread for all CPUs.
+SWITCH = "kill_switch"
+FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
+DISK_MIB = 64
+#: A file system in memory of which nothing else is known.
+DIRECTORY = "/tmp/ferry-litmus"
+_MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
+
+#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `remap`, since a file whose
+#: shared mapping may become writable is open for writing and so never deferred; `numa_fault`, since whoever makes a
+#: page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores.
+MUTATIONS: dict[str, tuple[str, ...]] = {
+    "write_fault": ("write_fault",),
+    "swap_fault": ("swap_fault",),
+    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", "mprotect_write"),
+    "gup": ("gup_force",),
+    "mixed": ("mixed",),
+    "file_open": ("file_write",),
+    "file_recheck": ("file_open_already",),
+    "pending": ("mprotect_race",),
+    "fork": ("lost_write",),
+    "quarantine": ("reuse",),
+    "drain": ("reuse",),
+    "generation": ("write_fault",),
+}
+#: Those whose moment is short need many rounds.
+MUTATION_ROUNDS = 2000
+SHORT_MUTATION_ROUNDS = 400
+
+#: What the checker says on the console when a mutation has done its work.
+CHECKER = splat.Report("BUG: migrc: ", "migrc: end of report")
+
+
+def run(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    if context.board.runner == "initramfs":
+        return guest_boot.run_jobs(context, kernel, jobs(context), NAME)
+    board = dataclasses.replace(
+        context.board, qemu_options=(*context.board.qemu_options, *flips.ONE_THREAD), kvm=False)
+    alone = dataclasses.replace(context, board=board)
+    return [
+        *guest_boot.run_jobs(context, kernel, jobs(context, "--except", SWITCH), NAME),
+        *guest_boot.run_jobs(alone, kernel, [switch_job(alone)], f"{NAME}-switch"),
+    ]
+
+
+def run_mutations(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    return guest_boot.run_jobs(context, kernel, [mutations_job(context)], MUTATIONS_NAME, expected=(CHECKER,))
+
+
+def rounds(context: Context) -> int:
+    """Of each event."""
+    if not context.thorough:
+        return ROUNDS
+    return FOREIGN_ROUNDS if context.board.runner == "initramfs" else THOROUGH_ROUNDS
+
+
+def jobs(context: Context, *choice: str) -> list[Job]:
+    """Every event, those of files also on a disk's file system, the integrity program; the last asks the checker."""
+    seconds = LOAD_S if context.thorough else SHORT_LOAD_S
+    disk = shlex.quote(str(_script("with-ext4.sh")))
+    load = f"sh {shlex.quote(str(_script('migrc.sh')))} sh {disk} {integrity.DISK_MIB} {integrity.program(context)}"
+    load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
+    on_disk = f"sh {disk} {DISK_MIB} {_litmus(context, '--event', ','.join(FILES))} --dir @"
+    return [
+        Job(NAME, "litmus", _litmus(context, "--dir", DIRECTORY, *choice), _seconds(context, MOST_EVENTS), _MOUNT),
+        Job(NAME, "litmus-ext4", on_disk, _seconds(context, len(FILES))),
+        Job(NAME, "integrity", load, seconds + AROUND_S),
+    ]
+
+
+def switch_job(context: Context) -> Job:
+    """The switch flipped, under the script that asks the checker at the end."""
+    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_litmus(context, '--event', SWITCH)}"
+    return Job(NAME, SWITCH, command, _seconds(context, 1) + AROUND_S)
+
+
+def mutations_job(context: Context) -> Job:
+    """Every mutation, in one boot."""
+    count = MUTATION_ROUNDS if context.thorough else SHORT_MUTATION_ROUNDS
+    pairs = [f"{word}={','.join(events)}" for word, events in MUTATIONS.items()]
+    words = ["sh", _script("migrc-mutations.sh"), count, _program(context), DIRECTORY, *pairs]
+    cases = sum(len(events) for events in MUTATIONS.values())
+    seconds = cases * (count * ROUND_S + EVENT_AROUND_S) + AROUND_S
+    return Job(MUTATIONS_NAME, MUTATIONS_NAME, shlex.join(map(str, words)), seconds, _MOUNT)
+
+
+def _seconds(context: Context, events: int) -> int:
+    return events * _limit(context)
+
+
+def _limit(context: Context) -> int:
+    """For one event (s)."""
+    return rounds(context) * ROUND_S + EVENT_AROUND_S
+
+
+def _litmus(context: Context, *more: str) -> str:
+    words = ("--ktap", "--machine", "--rounds", str(rounds(context)), "--limit", str(_limit(context)), *more)
+    return shlex.join([_program(context), *words])
+
+
+def _program(context: Context) -> str:
+    return str(guest.programs(context.board.arch)["litmus"])
+
+
+def _script(name: str) -> Path:
+    return paths.repo_root() / "guest" / name

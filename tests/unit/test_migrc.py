@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""migrc's suites: what they ask of litmus exists; the scripts say what they saw, of stand-ins for the kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ferry import boards, guest, paths
+from ferry.suites import migrc
+from ferry.suites.context import Context
+
+#: Every word that the kernel part knows.
+WORDS = {"write_fault", "swap_fault", "numa_fault", "unmap", "gup", "remap", "mixed", "file_open", "file_recheck",
+         "pending", "fork", "quarantine", "drain", "generation"}
+#: Why these are left out stands beside the table.
+UNREACHABLE = {"numa_fault", "remap"}
+
+
+def events() -> set[str]:
+    """As their definitions in guest/litmus name them."""
+    sources = (paths.repo_root() / "guest/litmus").glob("*.c")
+    return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
+
+
+@pytest.fixture(autouse=True)
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest, "programs", lambda arch: {name: Path(f"/p/{name}") for name in ("litmus", "integrity")})
+
+
+def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) -> Context:
+    return Context(boards.load(board), tmp_path, thorough=thorough)
+
+
+def test_every_mutation_has_an_event_or_a_reason() -> None:
+    assert set(migrc.MUTATIONS) == WORDS - UNREACHABLE
+    assert all(cases for cases in migrc.MUTATIONS.values())
+
+
+def test_events_exist_and_fit_in_the_time() -> None:
+    named = {event for cases in migrc.MUTATIONS.values() for event in cases} | {*migrc.FILES, migrc.SWITCH}
+    assert named <= events() and "control" in events()
+    assert 30 < len(events()) <= migrc.MOST_EVENTS
+
+
+@pytest.mark.parametrize(("board", "thorough", "rounds"), [
+    ("x86-numa", False, 50), ("x86-numa", True, 1000), ("zcu102", False, 50), ("zcu102", True, 200)])
+def test_rounds(tmp_path: Path, board: str, thorough: bool, rounds: int) -> None:
+    for job in migrc.jobs(context(tmp_path, board, thorough=thorough))[:2]:
+        assert f"--rounds {rounds} " in job.command and "--machine" in job.command and "--ktap" in job.command
+        assert job.seconds > rounds
+
+
+def test_the_checker_is_asked_in_each_boot_that_is_sound(tmp_path: Path) -> None:
+    sound = context(tmp_path)
+    assert "migrc.sh" in migrc.jobs(sound)[-1].command and "migrc.sh" in migrc.switch_job(sound).command
+
+
+def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    boots = []
+
+    def run_jobs(context: Context, kernel: object, jobs: list[migrc.Job], name: str) -> list[object]:
+        boots.append((name, "thread=single" in " ".join(context.board.qemu_options), jobs[0].command))
+        return []
+
+    monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
+    monkeypatch.setattr(migrc.guest_boot, "run_jobs", run_jobs)
+    migrc.run(context(tmp_path))
+    assert [(name, single) for name, single, _ in boots] == [("migrc", False), ("migrc-switch", True)]
+    assert "--except kill_switch" in boots[0][2] and "--event kill_switch" in boots[1][2]
+    boots.clear()
+    migrc.run(context(tmp_path, "zcu102"))
+    assert [name for name, *_ in boots] == ["migrc"] and "--except" not in boots[0][2]
+
+
+class Machine:
+    """A stand-in for the kernel's files, and a litmus that sees and says as it is told."""
+
+    def __init__(
+        self, home: Path, *, sees: bool = True, loud: bool = True, heals: bool = True, status: int = 0
+    ) -> None:
+        self.home = home
+        self.sysfs, self.debug = home / "migrc", home / "debug"
+        (self.sysfs / "counters").mkdir(parents=True)
+        self.debug.mkdir()
+        for name, text in {"enabled": "0", "drain": "", "quarantined_bytes": "0", "counters/ptes": "5"}.items():
+            (self.sysfs / name).write_text(text + "\n")
+        (self.debug / "violations").write_text("0\n")
+        (self.debug / "skip").write_text("\n")
+        self._write_litmus(sees, loud, heals, status)
+
+    def _write_litmus(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
+        self.litmus = self.home / "litmus"
+        self.litmus.write_text(f"""#!/bin/sh
+debug={self.debug}
+case "$*" in *control*) exit 0 ;; esac
+[ {status} -eq 0 ] || {{ echo '{{"reason": "not here"}}'; exit {status}; }}
+case "$*" in
+*--until-stale*)
+	[ -n "$(tr -d '[:space:]' <$debug/skip)" ] || {{ echo '{{"reason": "nothing was broken"}}'; exit 1; }}
+	[ {int(loud)} = 0 ] || echo 1 >$debug/violations
+	[ {int(sees)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
+*) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
+esac
+""")
+        self.litmus.chmod(0o755)
+
+    def script(self, name: str, *arguments: str) -> list[str]:
+        """What a script of guest/ prints with its paths turned here."""
+        text = (paths.repo_root() / "guest" / name).read_text()
+        text = text.replace("/sys/kernel/mm/migration/migrc", str(self.sysfs))
+        text = text.replace("/sys/kernel/debug/migrc", str(self.debug))
+        (self.home / name).write_text(text)
+        (self.home / "ktap.sh").write_text((paths.repo_root() / "guest/ktap.sh").read_text())
+        done = subprocess.run(["sh", self.home / name, *arguments], cwd=self.home, capture_output=True, text=True,
+                              check=False)
+        self.status = done.returncode
+        return [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok", "1.."))]
+
+    def mutate(self) -> list[str]:
+        return self.script("migrc-mutations.sh", "9", str(self.litmus), "/tmp", "gup=gup_force")
+
+
+def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert machine.mutate() == [
+        "1..4", "ok 1 a store that never happens is seen", "ok 2 gup: gup_force sees it",
+        "ok 3 gup: the checker sees it in gup_force", "ok 4 gup: gup_force passes once it is mended"]
+    assert machine.status == 0
+    assert (machine.debug / "skip").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
+
+
+@pytest.mark.parametrize(("kind", "wrong"), [
+    ({"sees": False}, "not ok 2 gup: gup_force sees it # no stale data"),
+    ({"loud": False}, "not ok 3 gup: the checker sees it in gup_force # no violation in addition to 0"),
+    ({"heals": False}, "not ok 4 gup: gup_force passes once it is mended # stale: still"),
+])
+def test_a_mutation_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
+    machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
+    assert [line for line in machine.mutate() if line.startswith("not ok")] == [wrong]
+    assert machine.status == 1
+
+
+def test_an_event_that_cannot_be_had_is_a_skip(tmp_path: Path) -> None:
+    found = Machine(tmp_path, status=4).mutate()
+    assert len(found) == 5 and all(line.endswith("# SKIP not here") for line in found[2:])
+
+
+@pytest.mark.parametrize(("command", "files", "wrong"), [
+    ("echo 9 >migrc/counters/ptes", {}, 0),
+    ("true", {}, 1),
+    ("echo 9 >migrc/counters/ptes; exit 1", {}, 1),
+    ("echo 9 >migrc/counters/ptes", {"debug/violations": "2"}, 1),
+    ("echo 9 >migrc/counters/ptes", {"migrc/quarantined_bytes": "4096"}, 1),
+])
+def test_a_sound_kernel_and_others(tmp_path: Path, command: str, files: dict[str, str], wrong: int) -> None:
+    machine = Machine(tmp_path)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "\n")
+    found = machine.script("migrc.sh", "sh", "-c", command)
+    assert len(found) == 6 and sum(line.startswith("not ok") for line in found) == wrong
+    assert machine.status == min(wrong, 1)
+
+
+def test_mutations_expect_their_reports_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
+    monkeypatch.setattr(migrc.guest_boot, "run_jobs", lambda *words, **more: asked.update(more) or [])
+    migrc.run_mutations(dataclasses.replace(context(tmp_path), thorough=True))
+    assert asked == {"expected": (migrc.CHECKER,)}
