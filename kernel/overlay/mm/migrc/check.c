@@ -31,7 +31,7 @@
 
 #include "internal.h"
 
-#define MIGRC_RECORDS	(1 << 16)
+#define MIGRC_RECORDS	BIT(16)
 #define MIGRC_HASH_BITS	14
 #define MIGRC_STACK	16
 /* Enough to learn from, and no flood while a mutation is on. */
@@ -96,7 +96,7 @@ static bool record_is_live(const struct migrc_record *record)
 	return record->live && record->born >= atomic64_read(&record->mm->migrc.checked);
 }
 
-static void report(const char *what, const struct migrc_record *record)
+static void complain(const char *what, const struct migrc_record *record)
 {
 	atomic_inc(&migrc_violations);
 	if (atomic_dec_return(&migrc_reports_left) < 0)
@@ -212,7 +212,7 @@ static void check_file(const struct folio *folio)
 {
 	if (!folio_test_anon(folio) && folio->mapping &&
 	    inode_is_open_for_write(folio->mapping->host))
-		report("deferred although the file is open for writing", NULL);
+		complain("deferred although the file is open for writing", NULL);
 }
 
 /**
@@ -228,7 +228,7 @@ void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 	if (!migrc_records)
 		return;
 	if (mm_tlb_flush_pending(mm) || READ_ONCE(mm->migrc.forking))
-		report("deferred although a flush is pending", NULL);
+		complain("deferred although a flush is pending", NULL);
 	check_file(page_folio(pte_page(pte)));
 	remember(mm, addr & PAGE_MASK, pte_pfn(pte));
 }
@@ -280,7 +280,7 @@ void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause)
 {
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
 	if (migrc_records && migrc_mutations && space_is_live(mm))
-		report("an address space goes on with a flush that it owes", NULL);
+		complain("an address space goes on with a flush that it owes", NULL);
 }
 
 /* The first PTE that is set after the deferral shows where the folio went. */
@@ -350,7 +350,7 @@ void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsign
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
-		report(what, culprit);
+		complain(what, culprit);
 }
 
 /**
@@ -380,7 +380,7 @@ void migrc_check_free(const struct page *page, unsigned int order)
 		spin_unlock_irqrestore(&migrc_check_lock, flags);
 	}
 	if (culprit)
-		report("a page is freed before its flush", culprit);
+		complain("a page is freed before its flush", culprit);
 }
 
 /**
@@ -402,7 +402,7 @@ void migrc_check_written(const struct folio *folio)
 		what = "a file is written before the flush of its page";
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
-		report(what, culprit);
+		complain(what, culprit);
 }
 
 static int __init migrc_check_start(void)
