@@ -12,18 +12,18 @@
 
 size_t compaction_bytes(int node)
 {
-	return (node_free_kb(node) * 1024 / 4 * 3) & ~(AREA_ALIGN - 1);
+	return (node_free_kb(node) * 1024 / 4 * 3) & ~(TARGET_ALIGN - 1);
 }
 
 /* How much there is to move is the kernel's to say, so what it moved is counted. */
-struct work run_compaction(const struct area *area, const struct options *options)
+struct work run_compaction(const struct target *target, const struct options *options)
 {
 	struct events before, after;
 	struct work work = { 0 };
 	uint64_t start;
 	char path[80];
 
-	(void)area;
+	(void)target;
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/compact", options->from);
 	events_read(&before);
 	start = clock_ns();

@@ -11,7 +11,7 @@
 #include "tiering.h"
 #include "workload.h"
 
-#define POLL_NS 10000000
+#define POLL_NS 50000000
 /* A window of which less than half was promoted by then has no more to give. */
 #define WINDOW_NS UINT64_C(2000000000)
 
@@ -28,9 +28,9 @@ static uint64_t demoted(const struct events *before, const struct events *after)
 	       events_delta(before, after, "pgdemote_proactive");
 }
 
-void prepare_hinting(const struct area *area, const struct options *options)
+void prepare_hinting(const struct target *target, const struct options *options)
 {
-	tiering_demote(options->from, area->bytes);
+	tiering_demote(options->from, target->bytes);
 }
 
 /* Until half of the window's pages were promoted, or the window has no more to give. */
@@ -46,9 +46,9 @@ static void await_promotion(size_t window_pages)
 	} while (promoted(&before, &now) < window_pages / 2 && clock_ns() < deadline);
 }
 
-struct work run_hinting(const struct area *area, const struct options *options)
+struct work run_hinting(const struct target *target, const struct options *options)
 {
-	size_t window_pages = area->pages / options->workload->windows;
+	size_t window_pages = target->pages / options->workload->windows;
 	uint64_t start = clock_ns(), limit = options->limit_s * UINT64_C(1000000000);
 	struct events before, now;
 	struct work work = { 0 };
@@ -57,7 +57,8 @@ struct work run_hinting(const struct area *area, const struct options *options)
 	for (unsigned int turn = 1; work.moved < options->moves && work.ns < limit; turn++) {
 		readers_shift(turn % options->workload->windows);
 		await_promotion(window_pages);
-		tiering_demote(options->from, window_pages * PAGE_BYTES);
+		/* As much as was promoted at least, so that it finds pages that are no longer read. */
+		tiering_demote(options->from, window_pages / 2 * PAGE_BYTES);
 		events_read(&now);
 		work.moved = promoted(&before, &now) + demoted(&before, &now);
 		work.failed = events_delta(&before, &now, "pgmigrate_fail");

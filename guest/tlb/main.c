@@ -43,19 +43,19 @@ static void print_start(const struct options *options)
 	json_end(&json);
 }
 
-static void measure(const struct area *area, const struct options *options)
+static void measure(const struct target *target, const struct options *options)
 {
 	static struct state before, after, settled;
 	struct work work;
 	int64_t drained_ms;
 
 	state_read(&before, options);
-	work = options->workload->run(area, options);
+	work = options->workload->run(target, options);
 	state_read(&after, options);
 	drained_ms = settle(options);
 	state_read(&settled, options);
 	readers_stop();
-	area_verify(area);
+	target_verify(target);
 	if (!work.moved)
 		quit(EXIT_FAILED, "no page moved");
 	sample_print(options, &work, &before, &after, &settled, drained_ms);
@@ -65,19 +65,19 @@ int main(int argc, char **argv)
 {
 	static struct options options;
 	const struct workload *workload;
-	struct area area;
+	struct target target;
 	struct json json;
 
 	options_parse(&options, argc, argv);
 	workload = options.workload;
 	set_up_machine(&options);
 	print_start(&options);
-	area_open(&area, options.kind, options.bytes, options.from, options.file, workload->holes);
-	readers_start(&area, options.readers, workload->windows);
+	target_open(&target, options.kind, options.bytes, options.from, options.file, workload->holes);
+	readers_start(&target, options.readers, workload->windows);
 	if (workload->prepare)
-		workload->prepare(&area, &options);
-	measure(&area, &options);
-	area_close(&area);
+		workload->prepare(&target, &options);
+	measure(&target, &options);
+	target_close(&target);
 	json_begin(&json, "end");
 	json_end(&json);
 	return EXIT_PASSED;

@@ -98,8 +98,10 @@ static void fill_in(struct options *options)
 
 	if (!options->bytes)
 		options->bytes = workload->bytes ? workload->bytes : compaction_bytes(options->from);
+	if (!options->bytes)
+		quit(EXIT_MISSING, "--from: node %d has nothing free to fill", options->from);
 	if (workload->tiered) {
-		options->kind = AREA_WRITABLE;
+		options->kind = TARGET_WRITABLE;
 		options->kind_name = "writable";
 	}
 	if (!workload->moves && options->moves)
@@ -114,7 +116,7 @@ static void check_together(const struct options *options)
 {
 	if (options->from == options->to)
 		quit(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->to);
-	if (!options->bytes || options->bytes % AREA_ALIGN)
+	if (options->bytes % TARGET_ALIGN)
 		quit(EXIT_USAGE, "--bytes: %zu is no multiple of 2m", options->bytes);
 	if (options->bytes / PAGE_BYTES > STAMP_PAGES)
 		quit(EXIT_USAGE, "--bytes: more than %u pages", STAMP_PAGES);
@@ -125,7 +127,7 @@ void options_parse(struct options *options, int argc, char **argv)
 	int option;
 
 	*options = (struct options){
-		.kind = AREA_BOTH, .kind_name = "both", .file = "/dev/shm/tlbbench", .to = 1,
+		.kind = TARGET_BOTH, .kind_name = "both", .file = "/dev/shm/tlbbench", .to = 1,
 		.settle_ms = 3000, .limit_s = 60, .migrc.enabled = -1,
 	};
 	opterr = 0;	/* one error is enough */

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "area.h"
+#include "target.h"
 #include "migrc.h"
 
 struct workload;
 
 struct options {
 	const struct workload *workload;
-	enum area_kind kind;
+	enum target_kind kind;
 	const char *kind_name;
 	size_t bytes;
 	const char *file;

@@ -20,7 +20,7 @@ struct reader {
 
 static struct reader *readers;
 static unsigned int reader_count;
-static const struct area *area;
+static const struct target *target;
 static size_t window_pages;
 static atomic_uint window_now;
 static atomic_bool stopping;
@@ -30,8 +30,8 @@ static void read_window(struct reader *reader, uint64_t pass)
 	size_t first = atomic_load(&window_now) * window_pages;
 	uint64_t seen = 0;
 
-	for (size_t page = first; page < first + window_pages; page += area->step, seen++)
-		area_check_word(area, page, (pass + page) % PAGE_WORDS);
+	for (size_t page = first; page < first + window_pages; page += target->step, seen++)
+		target_check_word(target, page, (pass + page) % PAGE_WORDS);
 	atomic_fetch_add_explicit(&reader->reads, seen, memory_order_relaxed);
 }
 
@@ -46,7 +46,7 @@ static void *read_on(void *argument)
 	return NULL;
 }
 
-void readers_start(const struct area *memory, unsigned int count, unsigned int windows)
+void readers_start(const struct target *memory, unsigned int count, unsigned int windows)
 {
 	readers = aligned_alloc(64, count * sizeof(*readers));
 	if (!readers)
@@ -54,9 +54,9 @@ void readers_start(const struct area *memory, unsigned int count, unsigned int w
 	atomic_store(&stopping, false);
 	atomic_store(&window_now, 0);
 	reader_count = count;
-	area = memory;
+	target = memory;
 	/* Even, so that holes are at the same places in each. */
-	window_pages = area->pages / windows & ~(size_t)1;
+	window_pages = target->pages / windows & ~(size_t)1;
 	for (unsigned int i = 0; i < count; i++) {
 		readers[i] = (struct reader){ 0 };
 		readers[i].thread = pinned_start(i, read_on, &readers[i]);

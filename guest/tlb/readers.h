@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-#include "area.h"
+#include "target.h"
 
 /*
  * The n-th thread is pinned to the n-th CPU. They read the first of `windows` equal parts of the
- * area. Returns when each has read it once.
+ * memory. Returns when each has read it once.
  */
-void readers_start(const struct area *area, unsigned int count, unsigned int windows);
+void readers_start(const struct target *target, unsigned int count, unsigned int windows);
 
 /* Read another part from now on. */
 void readers_shift(unsigned int window);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "area.h"
+#include "target.h"
 
 #include <fcntl.h>
 #include <numa.h>
@@ -15,9 +15,9 @@
 /* All pages hold the same generation: they are written once. */
 #define GENERATION 0
 
-static char *page_at(const struct area *area, size_t page)
+static char *page_at(const struct target *target, size_t page)
 {
-	return area->base + page * PAGE_BYTES;
+	return target->base + page * PAGE_BYTES;
 }
 
 static void *map_fixed(void *at, size_t bytes, int protection, int flags, int fd)
@@ -29,35 +29,35 @@ static void *map_fixed(void *at, size_t bytes, int protection, int flags, int fd
 	return memory;
 }
 
-static void fill_anon(struct area *area, size_t first, size_t end)
+static void fill_anon(struct target *target, size_t first, size_t end)
 {
 	for (size_t page = first; page < end; page++)
-		stamp_write(page_at(area, page), page, GENERATION);
-	for (size_t page = first + 1; area->step > 1 && page < end; page += area->step)
-		if (madvise(page_at(area, page), PAGE_BYTES, MADV_DONTNEED))
+		stamp_write(page_at(target, page), page, GENERATION);
+	for (size_t page = first + 1; target->step > 1 && page < end; page += target->step)
+		if (madvise(page_at(target, page), PAGE_BYTES, MADV_DONTNEED))
 			quit(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
 }
 
-static void map_anon(struct area *area, size_t first, size_t end, int node)
+static void map_anon(struct target *target, size_t first, size_t end, int node)
 {
 	size_t bytes = (end - first) * PAGE_BYTES;
-	char *base = page_at(area, first);
+	char *base = page_at(target, first);
 
 	map_fixed(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	/* A kernel without THP has nothing to forbid. */
 	madvise(base, bytes, MADV_NOHUGEPAGE);
 	if (node >= 0)
 		node_bind(base, bytes, node);
-	fill_anon(area, first, end);
+	fill_anon(target, first, end);
 }
 
-static void seal_anon(struct area *area, size_t first, size_t end)
+static void seal_anon(struct target *target, size_t first, size_t end)
 {
-	if (mprotect(page_at(area, first), (end - first) * PAGE_BYTES, PROT_READ))
+	if (mprotect(page_at(target, first), (end - first) * PAGE_BYTES, PROT_READ))
 		quit(EXIT_FAILED, "mprotect: %m");
 }
 
-static void write_file(const struct area *area, const char *path, size_t end)
+static void write_file(const struct target *target, const char *path, size_t end)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	char *content = aligned_alloc(PAGE_BYTES, PAGE_BYTES);
@@ -69,7 +69,7 @@ static void write_file(const struct area *area, const char *path, size_t end)
 		if (pwrite(fd, content, PAGE_BYTES, page * PAGE_BYTES) != (ssize_t)PAGE_BYTES)
 			quit(EXIT_FAILED, "writing %s: %m", path);
 	}
-	for (size_t page = 1; area->step > 1 && page < end; page += area->step)
+	for (size_t page = 1; target->step > 1 && page < end; page += target->step)
 		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page * PAGE_BYTES, PAGE_BYTES))
 			quit(EXIT_MISSING, "%s: fallocate cannot punch holes: %m", path);
 	/* Writeback that starts by itself would make pages busy at random. */
@@ -79,46 +79,46 @@ static void write_file(const struct area *area, const char *path, size_t end)
 }
 
 /* The page cache follows the policy of the task that fills it. */
-static void map_file(struct area *area, size_t end, int node, const char *path)
+static void map_file(struct target *target, size_t end, int node, const char *path)
 {
 	int fd;
 
 	numa_set_preferred(node);
-	write_file(area, path, end);
+	write_file(target, path, end);
 	numa_set_localalloc();
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		quit(EXIT_FAILED, "%s: %m", path);
-	map_fixed(area->base, end * PAGE_BYTES, PROT_READ, MAP_SHARED, fd);
+	map_fixed(target->base, end * PAGE_BYTES, PROT_READ, MAP_SHARED, fd);
 	close(fd);
 	unlink(path);
 }
 
-void area_open(struct area *area, enum area_kind kind, size_t bytes, int node, const char *file,
+void target_open(struct target *target, enum target_kind kind, size_t bytes, int node, const char *file,
 	       bool holes)
 {
 	size_t pages = bytes / PAGE_BYTES;
-	size_t of_file = kind == AREA_FILE ? pages : kind == AREA_BOTH ? pages / 2 : 0;
+	size_t of_file = kind == TARGET_FILE ? pages : kind == TARGET_BOTH ? pages / 2 : 0;
 
-	*area = (struct area){ .bytes = bytes, .pages = pages, .step = holes ? 2 : 1 };
-	area->base = map_fixed(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	*target = (struct target){ .bytes = bytes, .pages = pages, .step = holes ? 2 : 1 };
+	target->base = map_fixed(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	if (of_file)
-		map_file(area, of_file, node, file);
+		map_file(target, of_file, node, file);
 	if (of_file < pages)
-		map_anon(area, of_file, pages, kind == AREA_WRITABLE ? -1 : node);
-	if (of_file < pages && kind != AREA_WRITABLE)
-		seal_anon(area, of_file, pages);
-	area_verify(area);
+		map_anon(target, of_file, pages, kind == TARGET_WRITABLE ? -1 : node);
+	if (of_file < pages && kind != TARGET_WRITABLE)
+		seal_anon(target, of_file, pages);
+	target_verify(target);
 }
 
-void area_close(struct area *area)
+void target_close(struct target *target)
 {
-	munmap(area->base, area->bytes);
+	munmap(target->base, target->bytes);
 }
 
-void area_check_word(const struct area *area, size_t page, size_t word)
+void target_check_word(const struct target *target, size_t page, size_t word)
 {
-	uint64_t found = ((const volatile uint64_t *)page_at(area, page))[word];
+	uint64_t found = ((const volatile uint64_t *)page_at(target, page))[word];
 	char text[80];
 
 	if (found == stamp_word(page, GENERATION, word))
@@ -128,9 +128,9 @@ void area_check_word(const struct area *area, size_t page, size_t word)
 	     word * sizeof(found), text);
 }
 
-void area_verify(const struct area *area)
+void target_verify(const struct target *target)
 {
-	for (size_t page = 0; page < area->pages; page += area->step)
+	for (size_t page = 0; page < target->pages; page += target->step)
 		for (size_t word = 0; word < PAGE_WORDS; word++)
-			area_check_word(area, page, word);
+			target_check_word(target, page, word);
 }
