@@ -38,6 +38,22 @@ uint64_t nodes_free_kb(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+uint64_t node_free_kb(int node)
+{
+	char path[64], line[128];
+	uint64_t free_kb = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Node %*d MemFree: %" SCNu64, &free_kb) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return free_kb;
+}
+
 void node_bind(void *memory, size_t bytes, int node)
 {
 	struct bitmask *nodes = numa_allocate_nodemask();

@@ -15,6 +15,9 @@ void node_require(const char *option, int node);
  */
 uint64_t nodes_free_kb(void);
 
+/* kB free on one node; 0 where there is no such node. */
+uint64_t node_free_kb(int node);
+
 /* Let memory at this address be allocated on this node only. */
 void node_bind(void *memory, size_t bytes, int node);
 

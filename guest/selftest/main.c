@@ -8,6 +8,9 @@
 
 #include "../bench/rolling.h"
 #include "../check/span.h"
+#include "../tlb/readers.h"
+#include "../xs/lookup.h"
+#include "clock.h"
 #include "parse.h"
 #include "quit.h"
 #include "stamp.h"
@@ -159,6 +162,51 @@ static void test_parse(void)
 	expect(!strcmp(word, "kernel"), "the word in brackets is selected");
 }
 
+/* Long enough for readers to come to every word of every page of a small area. */
+#define READING_NS 300000000
+
+static void read_area(bool flip)
+{
+	struct target area;
+
+	target_open(&area, TARGET_WRITABLE, TARGET_ALIGN, 0, NULL, true);
+	readers_start(&area, 2, 4);
+	readers_shift(2);
+	area.base[area.bytes / 2 + PAGE_WORDS] ^= flip;
+	sleep_ns(READING_NS);
+	readers_stop();
+	target_close(&area);
+}
+
+static void read_good(void)
+{
+	read_area(false);
+}
+
+static void read_flipped(void)
+{
+	read_area(true);
+}
+
+static uint64_t looked_up(unsigned int threads, uint64_t each, uint64_t seed)
+{
+	struct table table;
+	uint64_t hash;
+
+	table_open(&table, TARGET_ALIGN);
+	hash = lookups_run(&table, threads, each, seed);
+	table_close(&table);
+	return hash;
+}
+
+static void test_reading(void)
+{
+	expect(status_of(read_good) == EXIT_PASSED, "readers find what was written, with holes between");
+	expect(status_of(read_flipped) == EXIT_FAILED, "a bit flipped while they read is seen");
+	expect(looked_up(1, 6000, 1) == looked_up(3, 2000, 1), "lookups are the same by however many threads");
+	expect(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "and others by another seed");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -171,6 +219,7 @@ int main(void)
 	test_span();
 	test_parse();
 	test_verdict();
+	test_reading();
 	free(memory);
 	return failures ? EXIT_FAILED : EXIT_PASSED;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "../litmus/verdict.h"
+#include "../coherence/verdict.h"
 
 #include "selftest.h"
 

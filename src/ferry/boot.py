@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import bare_guest, boards, build, kvm, paths, proc, progress, qemu, splat
-from ferry.boards import Board
+from ferry.boards import Board, Node
 from ferry.build import Kernel
 from ferry.devices.attach import attached
 from ferry.errors import InfraError, Splat, TimedOut
@@ -192,15 +192,43 @@ def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str])
     # A socket for each node with CPUs: a last-level cache shared across nodes makes the kernel warn.
     sockets = sum(bool(node.cpus) for node in board.nodes)
     line += ["--run", kernel.image, "--cpus", f"{board.cpus},sockets={sockets}", "--memory", f"{board.memory_mib}M"]
-    for node in board.nodes:
-        line += ["--numa", f"{node.memory_mib}M" + (f",cpus={node.cpus}" if node.cpus else "")]
+    line += [word for node in board.nodes for word in ("--numa", _numa_node(board, node))]
     line += ["--numa-distance", "0,1=20"] if len(board.nodes) > 1 else []
     line += ["--user", "root", "--cwd", share, "--rwdir", f"{share}={share}"]
     for word in (*board.append, *append):
         line += ["--append", word]
-    options = [*([] if use_kvm or not board.qemu_cpu else ["-cpu", board.qemu_cpu]), *board.qemu_options]
+    options = [*([] if use_kvm or not board.qemu_cpu else ["-cpu", board.qemu_cpu]), *_tier_options(board)]
+    options += board.qemu_options
     line += [f"--qemu-opts={shlex.join(options)}"] if options else []
     return [*line, "--exec", f"sh {shlex.quote(str(share / _SCRIPT))}"]
+
+
+def _numa_node(board: Board, node: Node) -> str:
+    """A node in virtme-ng's spelling; whatever follows the size goes to QEMU as it is."""
+    near = _cpu_nodes(board)[0] if _tiered(board) and not node.cpus else None
+    return f"{node.memory_mib}M" + (f",cpus={node.cpus}" if node.cpus else "") + (
+        f",initiator={near}" if near is not None else "")
+
+
+def _tiered(board: Board) -> bool:
+    return any(node.latency_ns for node in board.nodes)
+
+
+def _cpu_nodes(board: Board) -> list[int]:
+    return [number for number, node in enumerate(board.nodes) if node.cpus]
+
+
+def _tier_options(board: Board) -> list[str]:
+    """ACPI's table of how fast each node's memory is: what the kernel makes its memory tiers of."""
+    if not _tiered(board):
+        return []
+    options = ["-machine", "hmat=on"]
+    for target, node in enumerate(board.nodes):
+        for initiator in _cpu_nodes(board):
+            way = f"hmat-lb,initiator={initiator},target={target},hierarchy=memory"
+            options += ["-numa", f"{way},data-type=access-latency,latency={node.latency_ns}"]
+            options += ["-numa", f"{way},data-type=access-bandwidth,bandwidth={node.bandwidth_mibps}M"]
+    return options
 
 
 def _uml_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str]) -> list[str | Path]:

@@ -22,8 +22,8 @@ UNREACHABLE = {"numa_fault", "remap"}
 
 
 def events() -> set[str]:
-    """As their definitions in guest/litmus name them."""
-    sources = (paths.repo_root() / "guest/litmus").glob("*.c")
+    """As their definitions in guest/coherence name them."""
+    sources = (paths.repo_root() / "guest/coherence").glob("*.c")
     return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """`ferry bench BENCH`; every bench has the same ways out."""
     from ferry import formats
-    from ferry.bench import copy, memmap, move_pages
+    from ferry.bench import copy, memmap, move_pages, tlb
     from ferry.cli import add_global_options
 
     parser = sub.add_parser("bench", help="measure, print and keep the result")
     benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
-    for bench in (move_pages, copy, memmap):
+    for bench in (move_pages, copy, memmap, tlb):
         options = bench.add_parser(benches)
         formats.add_option(options)
         options.add_argument("--out", type=Path, metavar="DIR", help="keep the run here (default: a new one in runs/)")

@@ -15,7 +15,8 @@ SCHEMA = 1
 COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
 
 #: Units in words; gbps is 10^9 bytes a second.
-UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page"}
+UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
+              "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s"}
 
 #: What each kind of figure may be used for; shown with every table and on every plot.
 KIND_NOTES = {
@@ -58,7 +59,7 @@ class Row(TypedDict):
     failures: list[Failure]
     store: NotRequired[str]
     verify: NotRequired[str]
-    migrc: NotRequired[bool]
+    deferring: NotRequired[bool]
     workload: NotRequired[str]
     method: NotRequired[str]
     path: NotRequired[str]
@@ -67,13 +68,17 @@ class Row(TypedDict):
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
+    baseline_samples: NotRequired[list[float]]
+    """The baseline's samples, of a bench whose rows hold both sides."""
+    baseline_sample_ids: NotRequired[list[list[int]]]
 
 
 class Skip(TypedDict):
-    """A folio size that this guest cannot measure, and why."""
+    """A folio size, or a workload, that this guest cannot measure, and why."""
 
     folio_bytes: int
     reason: str
+    workload: NotRequired[str]
 
 
 class Document(TypedDict):
@@ -97,7 +102,7 @@ def label(row: Row) -> str:
         return "stock"
     if "path" in row:
         return row["path"]
-    if row.get("migrc"):
+    if row.get("deferring"):
         return "migrc"
     name = row.get("method") or row["migrator"]
     count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
@@ -127,7 +132,9 @@ def is_baseline(document: Document, row: Row) -> bool:
 
 
 def baseline_of(document: Document, row: Row) -> Row | None:
-    """The baseline's row of the same column."""
+    """The baseline's row of the same column, or the side of this one that stands for it."""
+    if "baseline_samples" in row:
+        return {**row, "samples": row["baseline_samples"], "sample_ids": row["baseline_sample_ids"]}
     columns = (other for other in document["rows"] if is_baseline(document, other))
     return next((other for other in columns if column(other) == column(row)), None)
 

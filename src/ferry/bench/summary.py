@@ -67,14 +67,14 @@ def row(plan: Plan, config: Config, size: int, boots: Sequence[BootResult], unit
     if config.verify is not None:
         made["verify"] = config.verify
     if config.migrc is not None:
-        made["migrc"] = config.migrc
+        made["deferring"] = config.migrc
     return made
 
 
 def add_ratios(document: Document, one: Row, vs_stock: bool) -> None:
     """The ratio to the baseline, and beside a stock baseline also the tighter one to `off` of the same boot."""
     one["ratio_to_baseline"] = _ratio(document, one)
-    if vs_stock and one["kernel"] == "ferry" and (one["migrator"] != "off" or one.get("migrc")):
+    if vs_stock and one["kernel"] == "ferry" and (one["migrator"] != "off" or one.get("deferring")):
         off: Document = {**document, "baseline": "off"}
         one["ratio_to_off"] = _ratio(off, one)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ferry.bench import tlb_table
 from ferry.bench.document import KIND_NOTES, UNIT_NAMES, Document, Ratio, Row, column, failure_count, is_baseline, label
 from ferry.formats import Grid, Output, Record, figure, size_name
 
@@ -23,6 +24,8 @@ def output(documents: Sequence[Document]) -> Output:
 
 def grid(document: Document) -> Grid:
     """The table for people."""
+    if document["bench"] == tlb_table.NAME:
+        return tlb_table.grid(document)
     columns = sorted({column(row) for row in document["rows"]})
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
     rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
@@ -112,4 +115,5 @@ def record(document: Document, row: Row) -> Record:
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
         "failures": len(row["failures"]),
+        **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
     }

@@ -22,6 +22,9 @@ class Node:
 
     memory_mib: int
     cpus: str = ""
+    latency_ns: int = 0
+    """What the firmware says of the way from any CPU to this memory, and `bandwidth_mibps` with it; 0: nothing."""
+    bandwidth_mibps: int = 0
 
 
 @dataclass(frozen=True)

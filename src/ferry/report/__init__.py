@@ -10,7 +10,7 @@ from typing import Any
 
 from ferry import runs
 from ferry.bench import table
-from ferry.bench.document import Document
+from ferry.bench.document import Document, Row, baseline_of
 
 REPORT = "report.html"
 
@@ -40,11 +40,17 @@ def section(document: Document) -> dict[str, Any]:
     return {
         "grid": table.grid(document),
         "plots": plots.all_of(document),
-        "rows": [(table.row_name(document, row), row) for row in document["rows"]],
+        "rows": [named for row in document["rows"] for named in _sides(document, row)],
         "counters": document.get("counters", {}),
         "meta": {key: value if isinstance(value, str) else json.dumps(value, indent=2)
                  for key, value in document["meta"].items()},
     }
+
+
+def _sides(document: Document, row: Row) -> list[tuple[str, Row]]:
+    """A row by its name; of one that holds the baseline's samples too, both sides."""
+    other = baseline_of(document, row) if "baseline_samples" in row else None
+    return [(table.row_name(document, row), row), *([(f"{document['baseline']} (baseline)", other)] if other else [])]
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "migrc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "quit.h"
+#include "sysfile.h"
+
+#define MOST_PATH 160
+
+static const char *path_of(char *path, const char *name)
+{
+	snprintf(path, MOST_PATH, MIGRC_DIR "/%s", name);
+	return path;
+}
+
+bool migrc_present(void)
+{
+	return !access(MIGRC_DIR "/enabled", F_OK);
+}
+
+bool migrc_value(const char *name, uint64_t *value)
+{
+	char path[MOST_PATH], text[32];
+
+	if (!sysfile_read(path_of(path, name), text, sizeof(text)))
+		return false;
+	*value = strtoull(text, NULL, 10);
+	return true;
+}
+
+uint64_t migrc_number(const char *name)
+{
+	uint64_t value;
+
+	return migrc_value(name, &value) ? value : 0;
+}
+
+bool migrc_set(const char *knob, const char *value)
+{
+	char path[MOST_PATH];
+
+	return sysfile_set_until_exit(path_of(path, knob), value);
+}
+
+bool migrc_write(const char *knob, const char *value)
+{
+	char path[MOST_PATH];
+
+	return sysfile_write(path_of(path, knob), value);
+}
+
+static void require(const char *knob, const char *value)
+{
+	if (migrc_set(knob, value))
+		return;
+	if (errno == ENOENT)
+		quit(EXIT_MISSING, "no " MIGRC_DIR "/%s: this kernel defers no TLB flushes (CONFIG_MIGRC)", knob);
+	quit(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, MIGRC_DIR "/%s refuses '%s': %m", knob, value);
+}
+
+void migrc_grant(const struct migrc_wish *wish)
+{
+	char bytes[32];
+
+	if (wish->max_bytes) {
+		snprintf(bytes, sizeof(bytes), "%zu", wish->max_bytes);
+		require("max_bytes", bytes);
+	}
+	if (wish->enabled >= 0)
+		require("enabled", wish->enabled ? "1" : "0");
+}

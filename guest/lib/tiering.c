@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "tiering.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "quit.h"
+#include "sysfile.h"
+
+#define TIERS_DIR "/sys/devices/virtual/memory_tiering"
+#define BALANCING "/proc/sys/kernel/numa_balancing"
+#define SCANNING "/sys/kernel/debug/sched/numa_balancing/"
+
+/* Is the node in a list as "0-1,3"? */
+static bool is_listed(const char *list, long node)
+{
+	char *end;
+
+	for (const char *at = list; *at; at = *end ? end + 1 : end) {
+		long first = strtol(at, &end, 10), last = first;
+
+		if (end == at)
+			return false;
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		if (node >= first && node <= last)
+			return true;
+	}
+	return false;
+}
+
+/* The number of the node's tier, which grows from the fastest to the slowest; -1 if it has none. */
+static int tier_of(int node)
+{
+	DIR *dir = opendir(TIERS_DIR);
+	struct dirent *entry;
+	char path[sizeof(TIERS_DIR) + 300], nodes[128];
+	int tier, found = -1;
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), TIERS_DIR "/%s/nodelist", entry->d_name);
+		if (sscanf(entry->d_name, "memory_tier%d", &tier) == 1 &&
+		    sysfile_read(path, nodes, sizeof(nodes)) && is_listed(nodes, node))
+			found = tier;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+void tiering_require(int top, int low)
+{
+	int above = tier_of(top), below = tier_of(low);
+
+	if (above < 0 || below <= above)
+		quit(EXIT_MISSING,
+		     "node %d (memory tier %d) is in no lower tier than node %d (memory tier %d): "
+		     "nothing is demoted or promoted between them", low, below, top, above);
+}
+
+static void need(const char *path, const char *value)
+{
+	if (!sysfile_set_until_exit(path, value))
+		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
+}
+
+void tiering_enable(void)
+{
+	need("/sys/kernel/mm/numa/demotion_enabled", "true");
+	/* 7.3 starts no reclaim that is asked for unless a node has more of these than the ratios say. */
+	need("/proc/sys/vm/min_unmapped_ratio", "0");
+	need("/proc/sys/vm/min_slab_ratio", "0");
+	/* Its own pace, a look a second and less often later, is meant for hours. */
+	need(SCANNING "scan_delay_ms", "100");
+	need(SCANNING "scan_period_min_ms", "100");
+	need(SCANNING "scan_period_max_ms", "200");
+	need(BALANCING, "2");
+}
+
+void tiering_disable(void)
+{
+	if (!sysfile_set_until_exit(BALANCING, "0") && errno != ENOENT)
+		quit(EXIT_FAILED, "%s = 0: %m", BALANCING);
+}
+
+void tiering_demote(int node, size_t bytes)
+{
+	char path[80], order[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/reclaim", node);
+	snprintf(order, sizeof(order), "%zu swappiness=max", bytes);
+	/* EAGAIN: there was less to demote. EBUSY: somebody reclaims already. */
+	if (!sysfile_write(path, order) && errno != EAGAIN && errno != EBUSY && errno != EINTR)
+		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s: %m", path);
+}

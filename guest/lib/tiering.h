@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory tiers: promotion of pages that are used, demotion of others. */
+#ifndef GUEST_TIERING_H
+#define GUEST_TIERING_H
+
+#include <stddef.h>
+
+/* Ends the program with EXIT_MISSING unless `low` is a node of a lower memory tier than `top`. */
+void tiering_require(int top, int low);
+
+/* Promote by hinting faults, demote in reclaim, look at page tables often; until the program exits. */
+void tiering_enable(void);
+
+/* NUMA balancing of no kind, until the program exits. A kernel without it has nothing to turn off. */
+void tiering_disable(void);
+
+/* Let reclaim demote anonymous pages of `node`, `bytes` of them or as many as it finds. */
+void tiering_demote(int node, size_t bytes);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Compaction of a node most of which is single pages with holes between them. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "events.h"
+#include "node.h"
+#include "quit.h"
+#include "sysfile.h"
+#include "workload.h"
+
+size_t compaction_bytes(int node)
+{
+	return (node_free_kb(node) * 1024 / 4 * 3) & ~(TARGET_ALIGN - 1);
+}
+
+/* How much there is to move is the kernel's to say, so what it moved is counted. */
+struct work run_compaction(const struct target *target, const struct options *options)
+{
+	struct events before, after;
+	struct work work = { 0 };
+	uint64_t start;
+	char path[80];
+
+	(void)target;
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/compact", options->from);
+	events_read(&before);
+	start = clock_ns();
+	if (!sysfile_write(path, "1"))
+		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s: %m (CONFIG_COMPACTION)", path);
+	work.ns = clock_ns() - start;
+	events_read(&after);
+	work.moved = events_delta(&before, &after, "pgmigrate_success");
+	work.failed = events_delta(&before, &after, "pgmigrate_fail");
+	return work;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The memory that is read and moved: written once, in single pages, on one node. */
+#ifndef TLB_TARGET_H
+#define TLB_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum target_kind {
+	TARGET_FILE,	/* a file that nobody has open for writing, mapped read-only */
+	TARGET_ANON,	/* anonymous, mprotect()ed read-only after it was written */
+	TARGET_BOTH,	/* the first half of it a file, the second anonymous */
+	TARGET_WRITABLE,	/* anonymous and writable, on whatever node the kernel chooses */
+};
+
+struct target {
+	char *base;
+	size_t bytes;
+	size_t pages;
+	size_t step;	/* every step-th page is there, from the first on; the others are holes */
+};
+
+/*
+ * `bytes` is a multiple of TARGET_ALIGN. With `holes` every second page is freed again. `file` is a
+ * path on tmpfs or on a disk file system; it is gone when the program ends.
+ */
+#define TARGET_ALIGN ((size_t)2 << 20)
+void target_open(struct target *target, enum target_kind kind, size_t bytes, int node, const char *file,
+	       bool holes);
+void target_close(struct target *target);
+
+/* Look at one word of a page; a wrong one ends the program with EXIT_FAILED. */
+void target_check_word(const struct target *target, size_t page, size_t word);
+
+/* Look at every word of every page. */
+void target_verify(const struct target *target);
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "workload.h"
+
+#include <string.h>
+
+#define MIB ((size_t)1 << 20)
+
+static const struct workload workloads[] = {
+	{ .name = "move_pages", .bytes = 32 * MIB, .moves = 16384, .windows = 1, .run = run_move_pages },
+	{ .name = "single", .bytes = 8 * MIB, .moves = 512, .windows = 1, .run = run_single },
+	{ .name = "compaction", .windows = 1, .holes = true, .run = run_compaction },
+	{ .name = "hinting", .bytes = 64 * MIB, .moves = 8192, .windows = 4, .tiered = true,
+	  .prepare = prepare_hinting, .run = run_hinting },
+};
+
+const struct workload *workload_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(*workloads); i++)
+		if (!strcmp(workloads[i].name, name))
+			return &workloads[i];
+	return NULL;
+}

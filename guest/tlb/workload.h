@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What makes pages move while they are read. A new one: a file, and a line in workload.c. */
+#ifndef TLB_WORKLOAD_H
+#define TLB_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target.h"
+#include "options.h"
+
+struct work {
+	uint64_t ns;		/* what it took */
+	uint64_t moved;		/* page moves that were done */
+	uint64_t failed;	/* that were asked for and not done */
+};
+
+struct workload {
+	const char *name;
+	size_t bytes;		/* where the options name none; 0: see compaction_bytes() */
+	size_t moves;		/* where the options name none; 0: cannot be chosen */
+	unsigned int windows;	/* parts of the memory that are read in turn */
+	bool holes;		/* every second page is freed */
+	bool tiered;		/* the nodes must be tiers; the memory is writable */
+	void (*prepare)(const struct target *target, const struct options *options);	/* or NULL */
+	struct work (*run)(const struct target *target, const struct options *options);
+};
+
+/* NULL if there is none of that name. */
+const struct workload *workload_find(const char *name);
+
+struct work run_move_pages(const struct target *target, const struct options *options);
+struct work run_single(const struct target *target, const struct options *options);
+struct work run_compaction(const struct target *target, const struct options *options);
+struct work run_hinting(const struct target *target, const struct options *options);
+
+/* Three quarters of what is free on the node. */
+size_t compaction_bytes(int node);
+
+/* Demote all of it. */
+void prepare_hinting(const struct target *target, const struct options *options);
+
+#endif

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `ferry bench tlb` runs: workloads, the machines they need, and the two kernels or settings to compare."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from dataclasses import dataclass
+
+from ferry import boards
+from ferry.boards import Board
+
+MIB = 1 << 20
+PAGE = 4096
+
+MOVING = ("move_pages", "single", "compaction")
+WORKLOADS = ("hinting", "compaction", "move_pages", "single", "xslookup")
+DEFAULT_WORKLOADS = ("hinting", "compaction", "move_pages", "single")
+#: The boards whose CPUs interrupt each other to flush a TLB: an arm64 one has an instruction for it.
+BOARDS = ("x86-numa", "x86-tier")
+TIERED = "x86-tier"
+DEFAULT_RATIOS = ("1:4", "1:8")
+
+#: Page moves of one sample; compaction makes as many as it makes.
+MOVES = {"move_pages": 16384, "single": 512, "hinting": 8192}
+QUICK_MOVES = {"move_pages": 8192, "single": 256, "hinting": 4096}
+#: A node that single pages with holes fill within seconds, on an emulated machine too.
+COMPACTED_MIB = 512
+#: Nodes of xslookup together, unless the fast one were smaller than a kernel needs; both whole memory sections.
+TIERS_MIB, SECTION_MIB = 1280, 128
+#: More than any of the fast nodes has free.
+TABLE_BYTES = 256 * MIB
+LOOKUPS, QUICK_LOOKUPS = 100_000, 50_000
+WARMUP, QUICK_WARMUP = 2, 1
+SETTLE_MS, QUICK_SETTLE_MS = 3000, 1500
+
+
+@dataclass(frozen=True)
+class Config:
+    """One side of the comparison. `migrc` is what `enabled` is set to; None on a kernel that has none."""
+
+    label: str
+    kernel: str
+    migrc: int | None
+
+    def arguments(self, max_bytes: int | None) -> list[str]:
+        """As tlbbench and xslookup take them."""
+        limit = ["--max-bytes", str(max_bytes)] if max_bytes and self.migrc else []
+        return [] if self.migrc is None else ["--migrc", str(self.migrc), *limit]
+
+
+MIGRC = Config("migrc", "ferry", 1)
+BASELINES = {"stock": Config("stock", "stock", None), "off": Config("off", "ferry", 0)}
+
+
+@dataclass(frozen=True)
+class Work:
+    """One row: a workload on a machine, and what makes one sample of it (xslookup: all samples of a boot)."""
+
+    workload: str
+    board: Board
+    program: str
+    arguments: tuple[str, ...]
+    total_bytes: int
+    ratio: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Names its files in a share."""
+        return self.workload if self.ratio is None else f"{self.workload}-{self.ratio.replace(':', '-')}"
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.workload if self.ratio is None else f"{self.workload} {self.ratio}"
+
+    @property
+    def unit(self) -> str:
+        return "lookups_per_second" if self.program == "xslookup" else "moves_per_second"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Boots of the same number stand side by side; each makes `samples_per_boot` samples of each work."""
+
+    works: tuple[Work, ...]
+    baseline: str
+    samples: int
+    boots: int
+    max_bytes: int | None
+
+    @property
+    def samples_per_boot(self) -> int:
+        return -(-self.samples // self.boots)
+
+    @property
+    def configs(self) -> tuple[Config, Config]:
+        """The baseline first."""
+        return BASELINES[self.baseline], MIGRC
+
+    def groups(self) -> list[list[Work]]:
+        """Works that run in the same boot: those on the same machine."""
+        machines = dict.fromkeys(work.board for work in self.works)
+        return [[work for work in self.works if work.board == machine] for machine in machines]
+
+
+def works(names: list[str], board: Board, ratios: list[str], quick: bool) -> tuple[Work, ...]:
+    """One for each workload, and for xslookup one for each ratio of fast to slow memory."""
+    found: list[Work] = []
+    for name in dict.fromkeys(names):
+        if name == "xslookup":
+            found += [xslookup(board, ratio, quick) for ratio in dict.fromkeys(ratios)]
+        else:
+            found.append(tlbbench(name, board, quick))
+    return tuple(found)
+
+
+def tlbbench(workload: str, board: Board, quick: bool) -> Work:
+    """Flat workloads on the board with a node that compaction fills; hinting where the nodes are tiers."""
+    machine = flat(board) if workload in MOVING else tiered(board)
+    moves = (QUICK_MOVES if quick else MOVES).get(workload)
+    words = ["--workload", workload, "--settle-ms", str(QUICK_SETTLE_MS if quick else SETTLE_MS)]
+    words += ["--moves", str(moves)] if moves else ["--from", "1", "--to", "0"]
+    total = moves * PAGE if moves else machine.nodes[1].memory_mib * MIB
+    return Work(workload, machine, "tlbbench", tuple(words), total)
+
+
+def xslookup(board: Board, ratio: str, quick: bool) -> Work:
+    """The table is larger than the fast node, whatever the ratio."""
+    words = ("--bytes", str(TABLE_BYTES), "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS),
+             "--warmup", str(QUICK_WARMUP if quick else WARMUP))
+    return Work("xslookup", tiered(board, ratio), "xslookup", words, TABLE_BYTES, ratio)
+
+
+def flat(board: Board) -> Board:
+    """The board with a second node that is soon full."""
+    first, second = board.nodes
+    return dataclasses.replace(board, nodes=(first, dataclasses.replace(second, memory_mib=COMPACTED_MIB)))
+
+
+def tiered(board: Board, ratio: str | None = None) -> Board:
+    """The board with all CPUs at a fast node and slow memory at the other; `ratio` says how large they are."""
+    fast, slow = boards.load(TIERED).nodes
+    if ratio is not None:
+        fast_mib, slow_mib = sizes(ratio)
+        fast, slow = (dataclasses.replace(node, memory_mib=size) for node, size in ((fast, fast_mib), (slow, slow_mib)))
+    return dataclasses.replace(board, nodes=(fast, slow))
+
+
+def sizes(ratio: str) -> tuple[int, int]:
+    """MiB of the fast and the slow node."""
+    fast, slow = map(int, ratio.split(":"))
+    sections = max(1, TIERS_MIB * fast // (fast + slow) // SECTION_MIB)
+    return sections * SECTION_MIB, -(-sections * slow // fast) * SECTION_MIB
+
+
+def ratio_of(text: str) -> str:
+    """`1:4`: an argparse type."""
+    if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no ratio of fast to slow memory, as in 1:4")
+    fast, slow = map(int, text.split(":"))
+    if not 1 <= slow / fast <= 100:
+        raise argparse.ArgumentTypeError(f"{text}: the slow memory is 1 to 100 times as large as the fast")
+    return text
+
+
+def quarantine_bytes(text: str) -> int:
+    """`16m` as bytes: an argparse type."""
+    found = re.fullmatch(r"([1-9]\d*)([kmg]?)", text.lower())
+    if not found:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: a number with k, m or g")
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]]

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the runs of `ferry bench tlb` to rows: one for each workload, the baseline's figures beside ours.
+
+Events are counted from before the work until nothing can be deferred any more, so that a flush that was only put off
+counts. Where the work cannot be made exactly equal, events per 1,000 pages that the kernel migrated say more; the
+reductions are of those. A reduction is the share that is gone: 0.9 is a tenth of the baseline's events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from ferry import stats
+from ferry.bench.document import Document, Failure, Row, Skip, baseline_of
+from ferry.bench.tlb_guest import MISSING, Outcome
+from ferry.bench.tlb_plan import MIGRC, PAGE, Config, Plan, Work
+
+Event = dict[str, Any]
+
+
+class TlbRow(Row, total=False):
+    """What a row of this bench has beside those of every bench. Figures are medians of one sample's."""
+
+    ratio: str
+    nodes: list[dict[str, Any]]
+    runs: list[Event]
+    """Every good sample of both sides, as the guest printed it."""
+    migrc: dict[str, int]
+    max_bytes: int | None
+    peak_bytes: int | None
+    ipis: float | None
+    baseline_ipis: float | None
+    flushes: float | None
+    baseline_flushes: float | None
+    ipis_per_1000_moves: float | None
+    baseline_ipis_per_1000_moves: float | None
+    flushes_per_1000_moves: float | None
+    baseline_flushes_per_1000_moves: float | None
+    moved_pages: float | None
+    baseline_moved_pages: float | None
+    migrated_pages: float | None
+    baseline_migrated_pages: float | None
+    moves_per_second: float | None
+    baseline_moves_per_second: float | None
+    lookups_per_second: float | None
+    baseline_lookups_per_second: float | None
+    ipi_reduction: float | None
+    flush_reduction: float | None
+
+
+def rows_of(document: Document) -> list[TlbRow]:
+    """The rows of a document of this bench."""
+    return cast(list[TlbRow], document["rows"])
+
+
+@dataclass(frozen=True)
+class Side:
+    """The good samples of one configuration of one work, and the failed ones."""
+
+    samples: list[tuple[int, Event]]
+    failures: list[Failure]
+
+    def values(self, of: Callable[[Event], float | None]) -> list[float]:
+        """A figure of every sample that has it."""
+        return [value for _, event in self.samples if (value := of(event)) is not None]
+
+    def middle(self, of: Callable[[Event], float | None]) -> float | None:
+        """Its median over the samples."""
+        values = self.values(of)
+        return stats.median(values) if values else None
+
+
+def fill(document: Document, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+    """Add rows, skipped workloads and warnings to a document that has none."""
+    document["skipped"] = []
+    for work in plan.works:
+        mine = [outcome for outcome in outcomes if outcome.work == work.key]
+        if reason := skip_reason(mine, plan):
+            document["skipped"].append(Skip(folio_bytes=PAGE, workload=work.name, reason=reason))
+        else:
+            document["rows"].append(row(document, plan, work, mine))
+    document["warnings"] = [*document.get("warnings", []), *warnings(document)]
+
+
+def skip_reason(outcomes: Sequence[Outcome], plan: Plan) -> str | None:
+    """Why a work could not be done: every run of one side said that the guest lacks something."""
+    for config in plan.configs:
+        runs = [outcome for outcome in outcomes if outcome.config == config.label]
+        if runs and all(outcome.status == MISSING for outcome in runs):
+            return f"{config.label}: {runs[0].reason}"
+    return None
+
+
+def side(outcomes: Iterable[Outcome], config: Config, hashes: dict[int, str]) -> Side:
+    """Sort out one configuration's samples; `hashes` are what the lookups of each round must give."""
+    found = Side([], [])
+    for run in (outcome for outcome in outcomes if outcome.config == config.label):
+        by_round = {event["round"]: event for event in run.events}
+        for turn in run.rounds:
+            fault = _fault(run, by_round.get(turn), hashes.get(turn))
+            if fault:
+                found.failures.append(Failure(boot=run.boot, round=turn, reason=f"{config.label}: {fault}"))
+            else:
+                found.samples.append((run.boot, by_round[turn]))
+    return found
+
+
+def _fault(run: Outcome, event: Event | None, expected_hash: str | None) -> str:
+    """The programs check what they read; the samples of one that did not end well are as untrue as its bytes."""
+    if run.status != 0:
+        return run.reason
+    if event is None:
+        return "no such sample was printed"
+    if not rate(event):
+        return "it took no time, or did nothing"
+    if expected_hash is not None and event.get("hash") != expected_hash:
+        return f"its lookups gave {event.get('hash')}, others {expected_hash}"
+    return ""
+
+
+def hashes_of(outcomes: Iterable[Outcome]) -> dict[int, str]:
+    """What the first run of each round found in the table: all must find the same."""
+    found: dict[int, str] = {}
+    for outcome in outcomes:
+        for event in outcome.events:
+            if "hash" in event:
+                found.setdefault(event["round"], event["hash"])
+    return found
+
+
+def rate(event: Event) -> float | None:
+    """Page moves or lookups a second."""
+    done = event.get("lookups", event.get("moved_pages"))
+    return done * 1e9 / event["elapsed_ns"] if done and event.get("elapsed_ns") else None
+
+
+def counted(name: str) -> Callable[[Event], float | None]:
+    """A counter of the kernel: to the end of the wait where there was one, else to the end of the work."""
+    return lambda event: event.get(f"settled_{name}", event.get(name))
+
+
+def moved(event: Event) -> float | None:
+    """Pages that the work itself moved; lookups move none, the kernel does."""
+    found: float | None = event.get("moved_pages", event.get("pgmigrate_success"))
+    return found
+
+
+def per_1000(name: str) -> Callable[[Event], float | None]:
+    """A counter per 1,000 pages that the kernel migrated in the same time."""
+
+    def of(event: Event) -> float | None:
+        events, pages = counted(name)(event), counted("pgmigrate_success")(event)
+        return 1000 * events / pages if events is not None and pages else None
+
+    return of
+
+
+IPIS, FLUSHES = "ipis", "nr_tlb_remote_flush"
+FIGURES: dict[str, Callable[[Event], float | None]] = {
+    "ipis": counted(IPIS),
+    "flushes": counted(FLUSHES),
+    "ipis_per_1000_moves": per_1000(IPIS),
+    "flushes_per_1000_moves": per_1000(FLUSHES),
+    "moved_pages": moved,
+    "migrated_pages": counted("pgmigrate_success"),
+}
+
+
+def row(document: Document, plan: Plan, work: Work, outcomes: Sequence[Outcome]) -> TlbRow:
+    """One workload: our samples, the baseline's, and what both sides counted."""
+    hashes = hashes_of(outcomes)
+    theirs, ours = (side(outcomes, config, hashes) for config in plan.configs)
+    rates = ours.values(rate)
+    made = Row(
+        kernel="ferry", migrator="off", threads=work.board.cpus, channels=0, folio_bytes=PAGE,
+        total_bytes=work.total_bytes, unit=work.unit, samples=rates, sample_ids=ids(ours),
+        median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
+        ratio_to_baseline=None, failures=theirs.failures + ours.failures, path=MIGRC.label, device=work.name,
+        workload=work.workload, baseline_samples=theirs.values(rate), baseline_sample_ids=ids(theirs),
+    )
+    baseline = baseline_of(document, made)
+    made["ratio_to_baseline"] = stats.ratio(made, baseline) if baseline else None
+    ratio = {} if work.ratio is None else {"ratio": work.ratio}
+    kept = [{"config": config.label, "boot": boot, **event}
+            for config, one in zip(plan.configs, (theirs, ours), strict=True) for boot, event in one.samples]
+    return cast(TlbRow, {**made, **ratio, "nodes": [asdict(node) for node in work.board.nodes],
+                         **counts(ours, theirs, work), **quarantine(ours), "runs": kept})
+
+
+def ids(one: Side) -> list[list[int]]:
+    """[boot, round] of each sample."""
+    return [[boot, event["round"]] for boot, event in one.samples]
+
+
+def counts(ours: Side, theirs: Side, work: Work) -> dict[str, float | None]:
+    """Medians of both sides, and the share of the baseline's events that is gone."""
+    found: dict[str, float | None] = {}
+    for name, of in {**FIGURES, work.unit: rate}.items():
+        found[name], found[f"baseline_{name}"] = ours.middle(of), theirs.middle(of)
+    for name, key in (("ipi", "ipis"), ("flush", "flushes")):
+        found[f"{name}_reduction"] = reduction(found[f"{key}_per_1000_moves"], found[f"baseline_{key}_per_1000_moves"])
+    return found
+
+
+def reduction(ours: float | None, theirs: float | None) -> float | None:
+    """None where the baseline has nothing to reduce."""
+    return 1 - ours / theirs if ours is not None and theirs else None
+
+
+#: What a quarantine was allowed and did, not how often something happened.
+LEVELS = ("migrc_enabled", "migrc_max_bytes", "migrc_peak_bytes", "migrc_quarantined_bytes")
+
+
+def quarantine(ours: Side) -> dict[str, Any]:
+    """migrc's counters, all samples together; the bound of its quarantine; the most that was ever in it."""
+    total: dict[str, int] = {}
+    for _, event in ours.samples:
+        for key in event:
+            if key.startswith("migrc_") and key not in LEVELS:
+                name = key.removeprefix("migrc_")
+                total[name] = total.get(name, 0) + int(counted(key)(event) or 0)
+    highest = {level: max((event[f"migrc_{level}"] for _, event in ours.samples if f"migrc_{level}" in event),
+                          default=None) for level in ("max_bytes", "peak_bytes")}
+    return {"migrc": total, **highest}
+
+
+def warnings(document: Document) -> list[str]:
+    """Rows that may not show what their name says."""
+    found = []
+    for one in rows_of(document):
+        name = one["device"]
+        if one["samples"] and not one["migrc"].get("folios"):
+            found.append(f"{name}: migrc deferred nothing: its row shows two kernels that do the same")
+        lost = [run for run in one["runs"] if run.get("asked_pages", 0) > run.get("moved_pages", 0)]
+        if lost:
+            found.append(f"{name}: {len(lost)} samples moved fewer pages than they were to")
+        slow = [run for run in one["runs"] if run.get("drained_ms", 0) < 0]
+        if slow:
+            found.append(f"{name}: {len(slow)} samples ended with pages still held back")
+    return found

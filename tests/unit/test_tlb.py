@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench tlb` from options to rows, with guests that are made up. None of these figures was ever measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ferry.bench
+import golden
+from ferry import boards, boot, build, compare, formats, guest, report, runs
+from ferry.bench import meta, table, tlb, tlb_guest, tlb_plan, tlb_rows
+from ferry.bench.tlb_rows import TlbRow, rows_of
+from ferry.boards import Board
+from ferry.errors import AllSkipped, UsageError
+
+WOBBLE = (1.00, 1.01, 0.99, 1.02, 0.98)
+
+
+def event(words: list[str], kernel: str, turn: int) -> dict[str, Any]:
+    """A sample as the guest prints it; with migrc on there are a tenth of the interrupts."""
+    on = "--migrc 1" in shlex.join(words)
+    pages, share = 1000, 0.1 if on else 1.0
+    made: dict[str, Any] = {
+        "event": "sample", "round": turn, "elapsed_ns": round(1e8 * WOBBLE[turn % 5] * (0.8 if on else 1.0)),
+        "pgmigrate_success": pages, "ipis": 3000 * share * 0.5, "nr_tlb_remote_flush": 1000 * share * 0.5,
+    }
+    if words[0].endswith("xslookup"):
+        made |= {"workload": "xslookup", "lookups": 500, "hash": f"{turn:016x}", "warmup": False}
+    else:
+        made |= {"workload": words[2], "asked_pages": pages, "moved_pages": pages, "failed_pages": 0, "drained_ms": 900,
+                 "settled_pgmigrate_success": pages, "settled_ipis": 3000 * share,
+                 "settled_nr_tlb_remote_flush": 1000 * share, "before_free_from_kb": 5, "settled_free_from_kb": 4}
+    if kernel == "ferry":
+        made |= {"migrc_enabled": int(on), "migrc_max_bytes": 8 << 20, "migrc_peak_bytes": 4096 * on,
+                 "migrc_folios": 900 * on, "settled_migrc_folios": 950 * on}
+    return made
+
+
+class Guest:
+    """Stands in for the boots: runs the script's commands by making up what they print."""
+
+    def __init__(self) -> None:
+        self.booted: list[tuple[str, Board, str]] = []
+        self.missing: dict[str, str] = {}
+        self.dies: set[str] = set()
+        self.spoil: dict[str, dict[str, Any]] = {}
+
+    def boot(self, board: Board, kernel: build.Kernel, command: str, *, share: Path,
+             on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
+        script = (share / tlb.SCRIPT).read_text()
+        self.booted.append((kernel.key, board, script))
+        console = share / "made-up-console"
+        console.write_text("made-up console\n")
+        for line in script.splitlines():
+            if line.startswith("{ "):
+                self.run(shlex.split(line.removeprefix("{ ").partition(" 2>")[0]), kernel.key, share,
+                         line.rpartition("/")[2].removesuffix(".jsonl"))
+        return boot.BootResult(status=0, console=console, share=share, splat=None, seconds=1.0)
+
+    def run(self, words: list[str], kernel: str, share: Path, name: str) -> None:
+        key = name.partition(".")[0]
+        if key in self.dies:
+            return
+        missing = key in self.missing
+        (share / f"{name}.stderr").write_text(self.missing.get(key, ""))
+        (share / f"{name}.status").write_text("4\n" if missing else "0\n")
+        rounds = range(int(words[words.index("--samples") + 1])) if "--samples" in words else [
+            int(words[words.index("--round") + 1])]
+        events = [] if missing else [event(words, kernel, turn) | self.spoil.get(name, {}) for turn in rounds]
+        (share / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [{"event": "start"}, *events]))
+
+
+@pytest.fixture
+def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
+    stand_in = Guest()
+
+    def built(board: Board, name: str) -> build.Kernel:
+        return build.Kernel(image=tmp_path, modules={}, config=tmp_path, key=name, log=tmp_path, version="made up",
+                            tree=tmp_path)
+
+    monkeypatch.setattr(boot, "boot", stand_in.boot)
+    monkeypatch.setattr(build, "build", built)
+    monkeypatch.setattr(guest, "programs", lambda arch: {name: Path("/made-up") / name
+                                                         for name in ("tlbbench", "xslookup")})
+    monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
+    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
+    return stand_in
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    ferry.bench.add_parser(parser.add_subparsers())
+    return parser.parse_args(["bench", "tlb", *words])
+
+
+def bench(*words: str) -> int:
+    return ferry.bench.run(parsed(*words))
+
+
+def row_of(workload: str) -> TlbRow:
+    (found,) = (row for row in rows_of(runs.load("latest")[0]) if row["device"] == workload)
+    return found
+
+
+def test_rows_beside_stock(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--format", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["baseline"] == "stock" and document["board"] == "x86-numa" and document["kind"] == "emulated"
+    assert [row["workload"] for row in document["rows"]] == ["hinting", "compaction", "move_pages", "single"]
+    for row in document["rows"]:
+        assert row["ipis"] == pytest.approx(300) and row["baseline_ipis"] == 3000
+        assert row["flushes"] == pytest.approx(100) and row["baseline_flushes"] == 1000
+        assert row["ipi_reduction"] == pytest.approx(0.9) and row["flush_reduction"] == pytest.approx(0.9)
+        assert row["moved_pages"] == row["baseline_moved_pages"] == 1000
+        assert row["moves_per_second"] == pytest.approx(12500) and row["baseline_moves_per_second"] == 10000
+        assert row["ratio_to_baseline"]["median"] == pytest.approx(1.25)
+        assert row["migrc"] == {"folios": 9500} and row["max_bytes"] == 8 << 20 and row["peak_bytes"] == 4096
+        assert len(row["samples"]) == len(row["baseline_samples"]) == 10 and len(row["runs"]) == 20
+        assert not row["failures"]
+    assert document["warnings"] == [] and document["skipped"] == []
+
+
+def test_boots_of_both_kernels_alternate_on_the_machine_that_a_workload_needs(made_up_guest: Guest) -> None:
+    assert bench("--quick") == 0
+    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["stock", "ferry"] * 4
+    (_, tiered, hinting), (_, flat, others) = made_up_guest.booted[0], made_up_guest.booted[2]
+    assert "--workload hinting" in hinting and not tiered.nodes[1].cpus and tiered.nodes[1].latency_ns
+    assert "--workload single" in others and flat.nodes[1].cpus == "2-3"
+    assert "--migrc" not in hinting and "--migrc 1" in made_up_guest.booted[1][2]
+
+
+def test_off_is_measured_in_turn_in_one_boot(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--baseline", "off", "--workload", "single", "--max-bytes", "4m", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["baseline"] == "off"
+    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["ferry", "ferry"]
+    lines = [line for line in made_up_guest.booted[0][2].splitlines() if "--round 0 " in line]
+    assert ["--migrc 0" in line for line in lines] == [True, False]
+    assert ["--max-bytes 4194304" in line for line in lines] == [False, True]
+
+
+def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--workload", "xslookup", "--ratio", "1:4,1:8,1:99", "--quick", "--format", "json")
+    assert bench(*words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["ratio"] for row in document["rows"]] == ["1:4", "1:8", "1:99"]
+    assert {row["unit"] for row in document["rows"]} == {"lookups_per_second"}
+    assert document["rows"][0]["lookups_per_second"] == pytest.approx(6250)
+    for row in document["rows"]:
+        fast, slow = (node["memory_mib"] for node in row["nodes"])
+        assert f"1:{slow // fast}" == row["ratio"] and fast % 128 == 0
+
+
+def test_lookups_that_find_something_else_are_failed_samples(made_up_guest: Guest) -> None:
+    made_up_guest.spoil = {"xslookup-1-4.migrc.0": {"hash": "bad"}}
+    assert bench("--workload", "xslookup", "--ratio", "1:4", "--quick") == 1
+    row = row_of("xslookup 1:4")
+    assert row["samples"] == [] and len(row["baseline_samples"]) == 10
+    assert "gave bad" in row["failures"][0]["reason"] and row["ratio_to_baseline"] is None
+
+
+def test_what_a_guest_cannot_do_is_skipped_with_its_reason(made_up_guest: Guest,
+                                                           capsys: pytest.CaptureFixture[str]) -> None:
+    made_up_guest.missing = {"hinting": "tlbbench: node 1 is in no lower tier\n"}
+    assert bench("--quick", "--workload", "hinting,single") == 0
+    assert "hinting skipped: stock: it exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
+    with pytest.raises(AllSkipped, match="no lower tier"):
+        bench("--quick", "--workload", "hinting")
+
+
+def test_a_run_that_died_is_a_failed_sample(made_up_guest: Guest) -> None:
+    made_up_guest.dies = {"single"}
+    assert bench("--quick", "--workload", "single") == 1
+    row = row_of("single")
+    assert len(row["failures"]) == 20 and row["ipis"] is None and row["ipi_reduction"] is None
+
+
+def test_a_migrc_that_does_nothing_is_pointed_out(made_up_guest: Guest) -> None:
+    quiet = {"migrc_folios": 0, "settled_migrc_folios": 0, "moved_pages": 999, "drained_ms": -1}
+    made_up_guest.spoil = {f"single.migrc.{turn}": quiet for turn in range(5)}
+    assert bench("--quick", "--workload", "single") == 0
+    assert [text.partition(": ")[2] for text in runs.load("latest")[0]["warnings"]] == [
+        "migrc deferred nothing: its row shows two kernels that do the same",
+        "10 samples moved fewer pages than they were to", "10 samples ended with pages still held back"]
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_golden(made_up_guest: Guest, form: str) -> None:
+    made_up_guest.missing = {"compaction": "tlbbench: no compact (CONFIG_COMPACTION)\n"}
+    assert bench("--quick", "--workload", "single,compaction,xslookup", "--ratio", "1:4") == 0
+    golden.check(f"tlb.{form}", formats.render(table.output(runs.load("latest")), form))
+
+
+def test_the_report_holds_both_sides(made_up_guest: Guest, tmp_path: Path) -> None:
+    assert bench("--quick", "--workload", "single", "--report") == 0
+    page = (tmp_path / "runs/latest/report.html").read_text()
+    assert "stock (baseline)" in page and "<svg" in page and "single" in page
+    assert report.section(runs.load("latest")[0])["rows"][1][1]["samples"] == row_of("single")["baseline_samples"]
+
+
+def test_two_runs_compare_by_their_ratios(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--workload", "single") == 0
+    (before,) = runs.load("latest")
+    (entry,) = compare.compare(before, before, 0.03)["rows"]
+    assert entry["verdict"] == "same" and entry["ratio"]["median"] == pytest.approx(1)
+
+
+def test_a_cut_line_is_no_sample() -> None:
+    assert tlb_guest.samples('{"event": "sample", "round": 1}\n{"event": "sam') == [{"event": "sample", "round": 1}]
+    assert tlb_guest.samples('{"event": "sample", "warmup": true}\n[1]\n') == []
+
+
+def test_counts_reach_to_the_end_of_the_wait() -> None:
+    assert tlb_rows.counted("ipis")({"ipis": 1, "settled_ipis": 3}) == 3
+    assert tlb_rows.counted("ipis")({"ipis": 1}) == 1 and tlb_rows.counted("ipis")({}) is None
+    assert tlb_rows.per_1000("ipis")({"ipis": 6, "pgmigrate_success": 0}) is None
+    assert tlb_rows.reduction(1.0, 0.0) is None
+
+
+@pytest.mark.parametrize(("ratio", "sizes"), [("1:4", (256, 1024)), ("1:8", (128, 1024)), ("1:99", (128, 12672)),
+                                              ("1:1", (640, 640)), ("2:3", (512, 768))])
+def test_sizes_of_tiers(ratio: str, sizes: tuple[int, int]) -> None:
+    assert tlb_plan.sizes(ratio) == sizes
+
+
+@pytest.mark.parametrize("words", [("--ratio", "1:4"), ("--samples", "9")])
+def test_options_that_do_not_go_together(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        tlb.plan_for(parsed(*words))
+
+
+@pytest.mark.parametrize("words", [("--ratio", "4"), ("--ratio", "8:1"), ("--max-bytes", "0"), ("--max-bytes", "5q"),
+                                   ("--workload", "nothing"), ("--board", "zcu102"), ("--baseline", "on")])
+def test_nonsense_is_a_usage_error(words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed(*words)
+    assert caught.value.code == 2
+
+
+def test_the_bar_is_as_long_as_the_sweep() -> None:
+    assert tlb.samples(tlb.plan_for(parsed("--quick"))) == 2 * 5 * 4 * 2
+
+
+def test_tiers_are_what_the_firmware_says(tmp_path: Path) -> None:
+    kernel = build.Kernel(tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path)
+    words = shlex.join(map(str, boot._qemu_line(boards.load("x86-tier"), kernel, tmp_path, [])))
+    assert "--numa 1024M,cpus=0-3 --numa 1024M,initiator=0 " in words and "hmat=on" in words
+    assert "hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=300" in words
+    flat = shlex.join(map(str, boot._qemu_line(boards.load("x86-numa"), kernel, tmp_path, [])))
+    assert "hmat" not in flat and "initiator" not in flat
