@@ -281,7 +281,7 @@ static inline void migrc_folio_begin(struct folio *src) { }
 static inline unsigned long migrc_folio_end(struct folio *src) { return 0; }
 static inline bool migrc_defers(struct mm_struct *mm, pte_t pte) { return false; }
 static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
-				    pte_t pte) { }
+				  pte_t pte) { }
 static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }

@@ -163,6 +163,7 @@ static struct kunit_suite migrc_suite = {
 	.name = "migrc",
 	.test_cases = migrc_cases,
 };
+
 kunit_test_suites(&migrc_suite);
 
 MODULE_LICENSE("GPL");
