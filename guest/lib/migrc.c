@@ -62,14 +62,20 @@ static void require(const char *knob, const char *value)
 	quit(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, MIGRC_DIR "/%s refuses '%s': %m", knob, value);
 }
 
+static void require_number(const char *knob, size_t number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%zu", number);
+	require(knob, text);
+}
+
 void migrc_grant(const struct migrc_wish *wish)
 {
-	char bytes[32];
-
-	if (wish->max_bytes) {
-		snprintf(bytes, sizeof(bytes), "%zu", wish->max_bytes);
-		require("max_bytes", bytes);
-	}
+	if (wish->max_bytes)
+		require_number("max_bytes", wish->max_bytes);
+	if (wish->max_age_ms)
+		require_number("max_age_ms", wish->max_age_ms);
 	if (wish->enabled >= 0)
 		require("enabled", wish->enabled ? "1" : "0");
 }

@@ -26,6 +26,7 @@ bool migrc_write(const char *knob, const char *value);
 struct migrc_wish {
 	int enabled;		/* 0, 1 or, to leave it as it is, -1 */
 	size_t max_bytes;	/* of the quarantine; 0 leaves it as it is */
+	unsigned int max_age_ms; /* the same */
 };
 
 /* Until the program exits. Ends it with EXIT_MISSING where something is wished of a kernel without migrc. */

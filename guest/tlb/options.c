@@ -30,6 +30,7 @@ static const char usage[] =
 	"  --limit-s N         hinting: how long to wait for the moves (60)\n"
 	"  --migrc 0|1         whether the kernel may defer flushes (as it is)\n"
 	"  --max-bytes N[k|m|g] of its quarantine (as it is)\n"
+	"  --max-age-ms N      of a page in it (as it is)\n"
 	"  --round N           a number to print with the sample (0)\n"
 	"Exit status: 0 done, 1 failure, 2 usage, 4 the kernel or machine lacks something.\n";
 
@@ -40,6 +41,7 @@ static const struct option long_options[] = {
 	{ "file", required_argument, NULL, 'p' },	{ "readers", required_argument, NULL, 'r' },
 	{ "settle-ms", required_argument, NULL, 's' },	{ "limit-s", required_argument, NULL, 'l' },
 	{ "migrc", required_argument, NULL, 'e' },	{ "max-bytes", required_argument, NULL, 'q' },
+	{ "max-age-ms", required_argument, NULL, 'a' },
 	{ "round", required_argument, NULL, 'n' },	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -86,6 +88,7 @@ static void parse_option(struct options *options, int option, const char *value)
 	case 'l': options->limit_s = parse_number("--limit-s", value, 1, 36000); break;
 	case 'e': options->migrc.enabled = parse_number("--migrc", value, 0, 1); break;
 	case 'q': options->migrc.max_bytes = parse_bytes("--max-bytes", value); break;
+	case 'a': options->migrc.max_age_ms = parse_number("--max-age-ms", value, 1, 60000); break;
 	case 'n': options->round = parse_number("--round", value, 0, 1000000); break;
 	case 'h': show_usage(); break;
 	default: quit(EXIT_USAGE, "an unknown option, or one without its value; see tlbbench --help");

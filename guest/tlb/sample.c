@@ -22,6 +22,8 @@ int64_t settle(const struct options *options)
 	int64_t drained_ms = -1;
 	uint64_t held;
 
+	/* What is still owed belongs to the sample, and is not waited for until it is old. */
+	migrc_write("drain", "1");
 	while (clock_ns() - start < wait) {
 		if (!migrc_value("quarantined_bytes", &held))
 			held = 0;
@@ -40,9 +42,12 @@ static void print_free(struct json *json, const char *from, const char *to, cons
 
 static void print_migrc(struct json *json)
 {
-	static const char *const names[] = { "enabled", "max_bytes", "peak_bytes", "quarantined_bytes" };
+	static const char *const names[] = {
+		"enabled", "max_bytes", "max_age_ms", "peak_bytes", "quarantined_bytes",
+	};
 	static const char *const keys[] = {
-		"migrc_enabled", "migrc_max_bytes", "migrc_peak_bytes", "migrc_quarantined_bytes",
+		"migrc_enabled", "migrc_max_bytes", "migrc_max_age_ms", "migrc_peak_bytes",
+		"migrc_quarantined_bytes",
 	};
 	uint64_t value;
 

@@ -23,6 +23,7 @@ static const char usage[] =
 	"  --flat              leave NUMA balancing and demotion as they are; the nodes need be no tiers\n"
 	"  --migrc 0|1         whether the kernel may defer flushes (as it is)\n"
 	"  --max-bytes N[k|m|g] of its quarantine (as it is)\n"
+	"  --max-age-ms N      of a page in it (as it is)\n"
 	"Exit status: 0 done, 1 failure, 2 usage, 4 the kernel or machine lacks something.\n";
 
 static const struct option long_options[] = {
@@ -31,6 +32,7 @@ static const struct option long_options[] = {
 	{ "warmup", required_argument, NULL, 'w' },	{ "top", required_argument, NULL, 'T' },
 	{ "low", required_argument, NULL, 'L' },	{ "flat", no_argument, NULL, 'f' },
 	{ "migrc", required_argument, NULL, 'e' },	{ "max-bytes", required_argument, NULL, 'q' },
+	{ "max-age-ms", required_argument, NULL, 'a' },
 	{ "help", no_argument, NULL, 'h' },		{ 0 }
 };
 
@@ -53,6 +55,7 @@ static void parse_option(struct options *options, int option, const char *value)
 	case 'f': options->tiered = false; break;
 	case 'e': options->migrc.enabled = parse_number("--migrc", value, 0, 1); break;
 	case 'q': options->migrc.max_bytes = parse_bytes("--max-bytes", value); break;
+	case 'a': options->migrc.max_age_ms = parse_number("--max-age-ms", value, 1, 60000); break;
 	case 'h': show_usage(); break;
 	default: quit(EXIT_USAGE, "an unknown option, or one without its value; see xslookup --help");
 	}

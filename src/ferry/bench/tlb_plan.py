@@ -23,8 +23,8 @@ TIERED = "x86-tier"
 DEFAULT_RATIOS = ("1:4", "1:8")
 
 #: Page moves of one sample; compaction makes as many as it makes.
-MOVES = {"move_pages": 16384, "single": 512, "hinting": 8192}
-QUICK_MOVES = {"move_pages": 8192, "single": 256, "hinting": 4096}
+MOVES = {"move_pages": 65536, "single": 512, "hinting": 8192}
+QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 4096}
 #: A node that single pages with holes fill within seconds, on an emulated machine too.
 COMPACTED_MIB = 512
 #: Nodes of xslookup together, unless the fast one were smaller than a kernel needs; both whole memory sections.
@@ -33,6 +33,8 @@ TIERS_MIB, SECTION_MIB = 1280, 128
 TABLE_BYTES = 256 * MIB
 LOOKUPS, QUICK_LOOKUPS = 100_000, 50_000
 WARMUP, QUICK_WARMUP = 2, 1
+#: Emulated machines move pages some ten to twenty times more slowly than real ones: what waits may get as much older.
+AGE_MS = 10_000
 SETTLE_MS, QUICK_SETTLE_MS = 3000, 1500
 
 
@@ -47,7 +49,7 @@ class Config:
     def arguments(self, max_bytes: int | None) -> list[str]:
         """As tlbbench and xslookup take them."""
         limit = ["--max-bytes", str(max_bytes)] if max_bytes and self.migrc else []
-        return [] if self.migrc is None else ["--migrc", str(self.migrc), *limit]
+        return [] if self.migrc is None else ["--migrc", str(self.migrc), "--max-age-ms", str(AGE_MS), *limit]
 
 
 MIGRC = Config("migrc", "ferry", 1)

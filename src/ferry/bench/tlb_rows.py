@@ -29,6 +29,7 @@ class TlbRow(Row, total=False):
     """Every good sample of both sides, as the guest printed it."""
     migrc: dict[str, int]
     max_bytes: int | None
+    max_age_ms: int | None
     peak_bytes: int | None
     ipis: float | None
     baseline_ipis: float | None
@@ -210,7 +211,7 @@ def reduction(ours: float | None, theirs: float | None) -> float | None:
 
 
 #: What a quarantine was allowed and did, not how often something happened.
-LEVELS = ("migrc_enabled", "migrc_max_bytes", "migrc_peak_bytes", "migrc_quarantined_bytes")
+LEVELS = ("migrc_enabled", "migrc_max_bytes", "migrc_max_age_ms", "migrc_peak_bytes", "migrc_quarantined_bytes")
 
 
 def quarantine(ours: Side) -> dict[str, Any]:
@@ -222,7 +223,7 @@ def quarantine(ours: Side) -> dict[str, Any]:
                 name = key.removeprefix("migrc_")
                 total[name] = total.get(name, 0) + int(counted(key)(event) or 0)
     highest = {level: max((event[f"migrc_{level}"] for _, event in ours.samples if f"migrc_{level}" in event),
-                          default=None) for level in ("max_bytes", "peak_bytes")}
+                          default=None) for level in ("max_bytes", "max_age_ms", "peak_bytes")}
     return {"migrc": total, **highest}
 
 

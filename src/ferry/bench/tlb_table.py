@@ -64,6 +64,8 @@ def notes(document: Document) -> list[str]:
     found = ["medians of one sample's counts, until nothing was deferred any more; "
              "shares gone are per 1,000 migrated pages"]
     found += [f"quarantine of at most {limit:,} bytes" for limit in sorted(filter(None, limits))]
+    ages = {row.get("max_age_ms") for row in rows_of(document)}
+    found += [f"what waits for its flush waits {age:,} ms at most" for age in sorted(filter(None, ages))]
     found += [f"{skip['workload']} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
     found += document.get("warnings", [])
     return found + [f"{row['device']}, boot {failure['boot']} round {failure['round']} failed: {failure['reason']}"

@@ -315,7 +315,8 @@ static const char *check_dst(unsigned long pfn, struct migrc_record **culprit)
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, pfn_head(migrc_by_dst, pfn), by_dst) {
-		if (record->dst != pfn || !record_is_live(record))
+		/* Where a folio was not moved after all, its old place is the right one. */
+		if (record->dst != pfn || record->src == pfn || !record_is_live(record))
 			continue;
 		*culprit = record;
 		return "a page becomes writable that others read in its old place";
