@@ -2,7 +2,8 @@
 /*
  * Tiering: pages that are read are promoted one by one, at hinting faults, and reclaim demotes
  * those that are not, up to 32 at a time. A PTE is read-only after the promotion though its memory
- * is writable, and it is the demotion that flushes: a hinted PTE is in nobody's TLB.
+ * is writable, and it is the demotion that flushes: a hinted PTE is in nobody's TLB. So that there is
+ * as much to demote as was promoted, the window that is left is declared cold.
  */
 #include "clock.h"
 #include "events.h"
@@ -10,6 +11,12 @@
 #include "stamp.h"
 #include "tiering.h"
 #include "workload.h"
+
+#include <sys/mman.h>
+
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
 
 #define POLL_NS 50000000
 /* A window of which less than half was promoted by then has no more to give. */
@@ -46,6 +53,12 @@ static void await_promotion(size_t window_pages)
 	} while (promoted(&before, &now) < window_pages / 2 && clock_ns() < deadline);
 }
 
+/* What is only hinted at and may be ignored: then less is demoted. */
+static void cool(const struct target *target, unsigned int window, size_t bytes)
+{
+	madvise(target->base + window * bytes, bytes, MADV_COLD);
+}
+
 struct work run_hinting(const struct target *target, const struct options *options)
 {
 	size_t window_pages = target->pages / options->workload->windows;
@@ -56,6 +69,7 @@ struct work run_hinting(const struct target *target, const struct options *optio
 	events_read(&before);
 	for (unsigned int turn = 1; work.moved < options->moves && work.ns < limit; turn++) {
 		readers_shift(turn % options->workload->windows);
+		cool(target, (turn - 1) % options->workload->windows, window_pages * PAGE_BYTES);
 		await_promotion(window_pages);
 		/* As much as was promoted at least, so that it finds pages that are no longer read. */
 		tiering_demote(options->from, window_pages / 2 * PAGE_BYTES);

@@ -42,9 +42,8 @@ DISK_MIB = 64
 DIRECTORY = "/tmp/ferry-litmus"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
-#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `remap`, since a file whose
-#: shared mapping may become writable is open for writing and so never deferred; `numa_fault`, since whoever makes a
-#: page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores.
+#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `numa_fault`, since
+#: whoever makes a page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores.
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault",),
     "swap_fault": ("swap_fault",),

@@ -14,7 +14,6 @@
  * @MIGRC_NUMA_FAULT:	a hinting fault gives a PTE its write permission back
  * @MIGRC_UNMAP:	PTEs are zapped, moved or given another protection
  * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
- * @MIGRC_REMAP:	migration puts a writable PTE back
  * @MIGRC_MIXED:	a folio turned out not to be mapped read-only by all
  * @MIGRC_FILE:		a file is opened for writing
  * @MIGRC_FULL:		the quarantine is full
@@ -26,7 +25,7 @@
  * @MIGRC_OFF:		migrc was switched off
  * @MIGRC_NR_CAUSES:	their number
  *
- * The first seven are about one address space, the others about all.
+ * The first five are about one address space, the others about all.
  */
 enum migrc_cause {
 	MIGRC_WRITE_FAULT,
@@ -34,7 +33,6 @@ enum migrc_cause {
 	MIGRC_NUMA_FAULT,
 	MIGRC_UNMAP,
 	MIGRC_GUP,
-	MIGRC_REMAP,
 	MIGRC_MIXED,
 	MIGRC_FILE,
 	MIGRC_FULL,
@@ -48,7 +46,8 @@ enum migrc_cause {
 };
 
 /**
- * struct migrc_batch - one batch of migrate_pages(), on its stack
+ * struct migrc_batch - one batch of migrate_pages(), zero on its stack at first
+ * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios that wait for their flush
  * @nr_kept:	their base pages
  * @nr_folios:	their number
@@ -58,12 +57,14 @@ enum migrc_cause {
  * @folio_ptes:	the same of the folio that is being unmapped
  * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
  * @space:	the last address space seen, to count @ipis once; never dereferenced
+ * @begun:	migrc was there when the batch began
  * @active:	the folio that is being unmapped may have its flush deferred
  * @mixed:	but one of its PTEs was not read-only
  * @flushed:	the batch was flushed as without migrc
  */
 struct migrc_batch {
 #ifdef CONFIG_MIGRC
+	struct migrc_batch *outer;
 	struct list_head sources;
 	unsigned long nr_kept;
 	unsigned long nr_folios;
@@ -73,6 +74,7 @@ struct migrc_batch {
 	unsigned int folio_ptes;
 	unsigned int ipis;
 	const struct mm_struct *space;
+	bool begun;
 	bool active;
 	bool mixed;
 	bool flushed;
@@ -163,7 +165,7 @@ static inline void migrc_drain(enum migrc_cause cause)
 
 /**
  * migrc_batch_begin() - a batch of migrate_pages() begins
- * @batch:	the batch, on the caller's stack
+ * @batch:	the batch, zero
  * @reason:	why the folios migrate
  *
  * Context: process context. May sleep.

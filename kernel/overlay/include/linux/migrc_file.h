@@ -12,7 +12,7 @@ struct inode;
 
 DECLARE_STATIC_KEY_FALSE(migrc_used);
 
-void __migrc_file_writable(struct inode *inode);
+void migrc_file_flush(struct inode *inode);
 
 /**
  * migrc_file_writable() - a file has just become open for writing
@@ -25,7 +25,7 @@ void __migrc_file_writable(struct inode *inode);
 static inline void migrc_file_writable(struct inode *inode)
 {
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_file_writable(inode);
+		migrc_file_flush(inode);
 }
 
 #else

@@ -47,6 +47,13 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
 
 #else /* CONFIG_ARM64: the hardware tells the other CPUs */
 
+/*
+ * A valid entry is replaced by another without an invalidation between the two. The
+ * architecture asks for one (break before make) when the output address changes, unless
+ * neither is writable and the contents are the same: which is when migrc defers, and for as
+ * long. Size, attributes and the contiguous bit do not change.
+ */
+
 static inline void migrc_arch_flush(struct mm_struct *mm)
 {
 	flush_tlb_mm(mm);

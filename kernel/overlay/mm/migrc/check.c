@@ -10,8 +10,9 @@
  *
  * It believes in no generation of space.c. What was flushed it hears from where a flush is
  * done: for a whole space from migrc, for an address from those who change single PTEs.
- * It errs by forgetting: a record that is overwritten because the table is full, or deferred
- * while a flush is under way, is not looked at any more.
+ * It errs by forgetting: a record that is overwritten because the table is full is not
+ * looked at any more. And it takes a folio that is marked dirty for one that was written,
+ * which some file systems' defragmentation and garbage collection do not mean.
  *
  * Life cycle: records are a ring; the oldest is overwritten.
  *
@@ -234,14 +235,26 @@ void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 }
 
 /**
+ * migrc_check_begin() - a flush of whole address spaces begins
+ *
+ * Context: any.
+ * Return: the checker's clock, for migrc_check_flushed().
+ */
+s64 migrc_check_begin(void)
+{
+	return atomic64_inc_return(&migrc_check_clock);
+}
+
+/**
  * migrc_check_flushed() - a whole address space was flushed
- * @mm: the address space
+ * @mm:		the address space
+ * @start:	of migrc_check_begin()
  *
  * Context: any.
  */
-void migrc_check_flushed(struct mm_struct *mm)
+void migrc_check_flushed(struct mm_struct *mm, s64 start)
 {
-	migrc_raise(&mm->migrc.checked, atomic64_inc_return(&migrc_check_clock));
+	migrc_raise(&mm->migrc.checked, start);
 }
 
 /**

@@ -9,7 +9,8 @@ extern atomic_t migrc_violations;
 void migrc_check_init(struct mm_struct *mm);
 void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
-void migrc_check_flushed(struct mm_struct *mm);
+s64 migrc_check_begin(void);
+void migrc_check_flushed(struct mm_struct *mm, s64 start);
 void migrc_check_speak(void);
 
 #else
@@ -18,7 +19,8 @@ static inline void migrc_check_init(struct mm_struct *mm) { }
 static inline void migrc_check_exit(struct mm_struct *mm) { }
 static inline void migrc_check_deferred(struct mm_struct *mm, unsigned long addr,
 					pte_t pte) { }
-static inline void migrc_check_flushed(struct mm_struct *mm) { }
+static inline s64 migrc_check_begin(void) { return 0; }
+static inline void migrc_check_flushed(struct mm_struct *mm, s64 start) { }
 
 #endif /* CONFIG_MIGRC_DEBUG */
 #endif /* _MM_MIGRC_CHECK_H */

@@ -22,12 +22,14 @@
  * drain.
  *
  * Left out are files that can change by other means: those of the kernel's own mounts
- * (memfd, System V shared memory: written without write access), and all file systems
- * but tmpfs and those on a block device, because a server may send new content.
+ * (memfd, System V shared memory: written without write access), a file system's own files
+ * (quota), and all file systems but tmpfs and those on a block device, because a server may
+ * send new content.
  *
  * Lock order: none are taken.
  */
 
+#include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/magic.h>
@@ -63,7 +65,8 @@ bool migrc_file_eligible(const struct folio *folio)
 {
 	const struct inode *inode = folio->mapping->host;
 
-	if (!S_ISREG(inode->i_mode) || (inode->i_sb->s_flags & SB_KERNMOUNT))
+	if (!S_ISREG(inode->i_mode) || (inode->i_sb->s_flags & SB_KERNMOUNT) ||
+	    IS_NOQUOTA(inode))
 		return false;
 	if (!shmem_mapping(folio->mapping) &&
 	    (!(inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV) ||
@@ -90,7 +93,7 @@ bool migrc_file_commit(const struct folio *folio)
 }
 
 /* See migrc_file_writable(). */
-void __migrc_file_writable(struct inode *inode)
+void migrc_file_flush(struct inode *inode)
 {
 	/* The caller's atomic_inc_unless_negative() is the barrier, see DOC. */
 	if (atomic64_read(migrc_file_note(inode)) < atomic64_read(&migrc_files_clean))
@@ -98,6 +101,7 @@ void __migrc_file_writable(struct inode *inode)
 	if (!migrc_skips(MIGRC_SKIP_FILE_OPEN))
 		__migrc_drain(MIGRC_FILE);
 }
+EXPORT_SYMBOL(migrc_file_flush);
 
 /**
  * migrc_files_flushed() - a common flush is over

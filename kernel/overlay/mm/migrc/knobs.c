@@ -12,6 +12,7 @@
  * Lock order: migrc_knob_mutex -> migrc_drain_mutex.
  */
 
+#include <linux/export.h>
 #include <linux/ferry.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
@@ -26,6 +27,8 @@
 #define MIGRC_MAX_AGE_MS	60000
 
 DEFINE_STATIC_KEY_FALSE(migrc_used);
+/* For get_write_access(), which is inline, and of which modules make use. */
+EXPORT_SYMBOL(migrc_used);
 
 static DEFINE_MUTEX(migrc_knob_mutex);
 static bool migrc_enabled;

@@ -29,7 +29,6 @@ static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
 	[MIGRC_NUMA_FAULT] = "numa_fault",
 	[MIGRC_UNMAP] = "unmap",
 	[MIGRC_GUP] = "gup",
-	[MIGRC_REMAP] = "remap",
 	[MIGRC_MIXED] = "mixed",
 	[MIGRC_SKIP_FILE_OPEN] = "file_open",
 	[MIGRC_SKIP_FILE_RECHECK] = "file_recheck",

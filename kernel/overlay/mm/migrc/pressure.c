@@ -3,9 +3,9 @@
  * DOC: Memory pressure
  *
  * The quarantine is memory that could be free. A shrinker gives it back before reclaim
- * takes anything of use: it costs one flush, no I/O. kswapd calls it as it goes, and its
- * own demotions go on being deferred. Once a task has to reclaim by itself, memory is so
- * short that migrc pauses for a while.
+ * takes anything of use: it costs one flush, no I/O. kswapd and those who reclaim ahead of
+ * need call it as they go, and their own demotions go on being deferred. Once a node is below
+ * its lowest watermark, where tasks have to reclaim by themselves, migrc pauses for a while.
  *
  * Lock order: as for migrc_drain(), called from within reclaim.
  */
@@ -13,7 +13,7 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/shrinker.h>
-#include <linux/swap.h>
+#include <linux/vmstat.h>
 
 #include "internal.h"
 
@@ -45,12 +45,24 @@ static unsigned long migrc_shrink_count(struct shrinker *shrinker,
 	return migrc_quarantined() ?: SHRINK_EMPTY;
 }
 
+static bool migrc_node_is_short(int nid)
+{
+	struct zone *zone;
+
+	for_each_populated_zone(zone) {
+		if (zone_to_nid(zone) == nid &&
+		    zone_page_state(zone, NR_FREE_PAGES) >= min_wmark_pages(zone))
+			return false;
+	}
+	return true;
+}
+
 static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 				       struct shrink_control *sc)
 {
 	unsigned long pages = migrc_quarantined();
 
-	if (!current_is_kswapd())
+	if (migrc_node_is_short(sc->nid))
 		WRITE_ONCE(migrc_paused_until, (jiffies + MIGRC_PAUSE) | 1);
 	if (!pages)
 		return SHRINK_STOP;

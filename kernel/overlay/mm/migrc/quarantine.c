@@ -129,12 +129,20 @@ static void migrc_free(struct list_head *folios)
 		folios_put(&batch);
 }
 
+/* Who asks for pages has nothing to wait for when there are none, nor a drain under way. */
+static bool cause_is_for_pages(enum migrc_cause cause)
+{
+	return cause == MIGRC_DRAIN || cause == MIGRC_COMPACTION || cause == MIGRC_PRESSURE;
+}
+
 /* See migrc_drain(). */
 void __migrc_drain(enum migrc_cause cause)
 {
 	LIST_HEAD(folios);
 	unsigned long pages;
 
+	if (cause_is_for_pages(cause) && !atomic_long_read(&migrc_taken))
+		return;
 	mutex_lock(&migrc_drain_mutex);
 	spin_lock(&migrc_lock);
 	list_splice_init(&migrc_folios, &folios);

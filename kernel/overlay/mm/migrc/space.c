@@ -123,9 +123,9 @@ void migrc_space_defer(struct mm_struct *mm)
 		migrc_raise(&mm->migrc.deferred, now);
 	/*
 	 * The debt is noted, or seen to be, before the list is looked at: migrc_gather()
-	 * does the same the other way round. Raising it is a full barrier by itself.
+	 * does the same the other way round.
 	 */
-	smp_rmb();
+	smp_mb();
 	if (!list_empty(&mm->migrc.node))
 		return;
 	spin_lock(&migrc_spaces_lock);
@@ -137,13 +137,14 @@ void migrc_space_defer(struct mm_struct *mm)
 /* See migrc_flush(). */
 void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
-	s64 start;
+	s64 start, checked;
 
 	if (!migrc_owes_flush(mm) || migrc_skips(cause))
 		return;
 	start = atomic64_inc_return(&migrc_clock);
+	checked = migrc_check_begin();
 	migrc_arch_flush(mm);
-	migrc_check_flushed(mm);
+	migrc_check_flushed(mm, checked);
 	migrc_raise(&mm->migrc.flushed, start);
 	migrc_count_flush(cause);
 }
@@ -170,7 +171,7 @@ static bool migrc_gather(struct arch_tlbflush_unmap_batch *batch, s64 start)
 	return any;
 }
 
-static void migrc_settle(s64 start)
+static void migrc_settle(s64 start, s64 checked)
 {
 	struct mm_struct *mm;
 
@@ -179,7 +180,7 @@ static void migrc_settle(s64 start)
 	list_for_each_entry(mm, &migrc_spaces, migrc.node) {
 		if (mm->migrc.gathered != start)
 			continue;
-		migrc_check_flushed(mm);
+		migrc_check_flushed(mm, checked);
 		migrc_raise(&mm->migrc.flushed, start);
 	}
 	spin_unlock(&migrc_spaces_lock);
@@ -199,10 +200,11 @@ s64 migrc_flush_spaces(void)
 	/* Serialised by the caller; too large for a stack. */
 	static struct arch_tlbflush_unmap_batch batch;
 	s64 start = atomic64_inc_return(&migrc_clock);
+	s64 checked = migrc_check_begin();
 
 	if (migrc_gather(&batch, start)) {
 		arch_tlbbatch_flush(&batch);
-		migrc_settle(start);
+		migrc_settle(start, checked);
 	}
 	return start;
 }

@@ -72,7 +72,6 @@ MIGRC_COUNTER(flushed_swap_fault, &migrc_flushes[MIGRC_SWAP_FAULT]);
 MIGRC_COUNTER(flushed_numa_fault, &migrc_flushes[MIGRC_NUMA_FAULT]);
 MIGRC_COUNTER(flushed_unmap, &migrc_flushes[MIGRC_UNMAP]);
 MIGRC_COUNTER(flushed_gup, &migrc_flushes[MIGRC_GUP]);
-MIGRC_COUNTER(flushed_remap, &migrc_flushes[MIGRC_REMAP]);
 MIGRC_COUNTER(flushed_mixed, &migrc_flushes[MIGRC_MIXED]);
 MIGRC_COUNTER(flushed_file, &migrc_flushes[MIGRC_FILE]);
 MIGRC_COUNTER(flushed_full, &migrc_flushes[MIGRC_FULL]);
@@ -98,7 +97,6 @@ static struct attribute *migrc_counter_attrs[] = {
 	&migrc_counter_flushed_numa_fault.attr.attr,
 	&migrc_counter_flushed_unmap.attr.attr,
 	&migrc_counter_flushed_gup.attr.attr,
-	&migrc_counter_flushed_remap.attr.attr,
 	&migrc_counter_flushed_mixed.attr.attr,
 	&migrc_counter_flushed_file.attr.attr,
 	&migrc_counter_flushed_full.attr.attr,

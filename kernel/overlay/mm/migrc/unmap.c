@@ -20,8 +20,12 @@
  * A folio that is not moved after all gets its old PTEs back: its source is then no source,
  * and what TLBs have of it is right.
  *
+ * Where migration gives a PTE its write permission back nothing has to be flushed: it had
+ * the permission when it was cleared, so it was not deferred.
+ *
  * Life cycle: migrate_pages_batch() has a struct migrc_batch on its stack, which current
  * points to while the batch lasts; migrc_folio_begin() and _end() enclose try_to_migrate().
+ * Allocating a destination may reclaim or compact, which are batches within the batch.
  *
  * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
  */
@@ -58,19 +62,27 @@ static void migrc_take_room(struct migrc_batch *batch, long pages)
 	batch->budget += room;
 }
 
+static bool migrc_wanted(enum migrate_reason reason)
+{
+	if (!migrc_is_enabled() || !migrc_reason_allowed(reason))
+		return false;
+	if (!migrc_paused())
+		return true;
+	migrc_count(MIGRC_REFUSED_PAUSED, 1);
+	return false;
+}
+
 /* See migrc_batch_begin(). */
 void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
 {
-	memset(batch, 0, sizeof(*batch));
+	bool wanted = migrc_wanted(reason);
+
 	INIT_LIST_HEAD(&batch->sources);
-	if (!migrc_is_enabled() || !migrc_reason_allowed(reason))
-		return;
-	if (migrc_paused()) {
-		migrc_count(MIGRC_REFUSED_PAUSED, 1);
-		return;
-	}
-	migrc_take_room(batch, MIGRC_BATCH_PAGES);
-	current->migrc = batch;
+	batch->begun = true;
+	batch->outer = current->migrc;
+	if (wanted)
+		migrc_take_room(batch, MIGRC_BATCH_PAGES);
+	current->migrc = wanted ? batch : NULL;
 }
 
 static void migrc_count_batch(const struct migrc_batch *batch)
@@ -90,9 +102,9 @@ static void migrc_count_batch(const struct migrc_batch *batch)
 void __migrc_batch_end(struct migrc_batch *batch)
 {
 	/* It may have begun before migrc was first switched on. */
-	if (current->migrc != batch)
+	if (!batch->begun)
 		return;
-	current->migrc = NULL;
+	current->migrc = batch->outer;
 	migrc_count_batch(batch);
 	migrc_unreserve(batch->reserved - batch->nr_kept);
 	if (batch->nr_kept)
@@ -104,6 +116,9 @@ static bool migrc_eligible(struct migrc_batch *batch, const struct folio *src)
 	long pages = folio_nr_pages(src);
 
 	if (folio_test_ksm(src) || folio_test_hugetlb(src))
+		return false;
+	/* Its PTEs come to mean poison: nobody may go on reading it. */
+	if (folio_contain_hwpoisoned_page(src))
 		return false;
 	if (!folio_test_anon(src) && !migrc_file_eligible(src)) {
 		migrc_count(MIGRC_REFUSED_FILE, 1);
