@@ -111,7 +111,7 @@ void __migrc_batch_end(struct migrc_batch *batch)
 		migrc_quarantine(batch);
 }
 
-static bool migrc_eligible(struct migrc_batch *batch, const struct folio *src)
+static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 {
 	long pages = folio_nr_pages(src);
 
