@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -101,7 +102,15 @@ static void move_parts(struct bed *bed)
 	}
 }
 
-/* More than is free without the quarantine, less than with it; its status says whether it got there. */
+/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
+static size_t reserve_bytes(void)
+{
+	char value[32];
+
+	return sysfile_read("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+}
+
+/* More than can be had without the quarantine, less than with it; its status says whether it got there. */
 static int hog(size_t bytes)
 {
 	pid_t child = fork();
@@ -128,7 +137,7 @@ static void round_pressure(struct bed *bed)
 	reader_look(bed->reader, bed->base, CHUNK_PAGES);
 	move_parts(bed);
 	held = migrc_number("quarantined_bytes");
-	if (hog(nodes_free_kb() * 1024 + held / 2))
+	if (hog(nodes_free_kb() * 1024 + held / 2 - reserve_bytes()))
 		bed_broken(bed, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
 	left = migrc_number("quarantined_bytes");
 	if (left >= held && held)

@@ -17,6 +17,7 @@
 #include "node.h"
 #include "options.h"
 #include "quit.h"
+#include "sysfile.h"
 #include "verdict.h"
 
 #define MOST_BROKEN 10		/* rounds, before a case is given up */
@@ -115,6 +116,7 @@ static _Noreturn void play(const struct event *event, const struct options *opti
 	struct bed *bed = mmap(NULL, sizeof(*bed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sysfile_disown();
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
 	if (bed == MAP_FAILED)
 		quit(EXIT_FAILED, "no shared memory: %m");

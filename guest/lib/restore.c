@@ -54,6 +54,11 @@ static bool save(const char *path)
 	return true;
 }
 
+void sysfile_disown(void)
+{
+	saved_count = 0;
+}
+
 bool sysfile_set_until_exit(const char *path, const char *value)
 {
 	if (!is_saved(path) && !save(path))

@@ -19,6 +19,9 @@ uint64_t sysfile_counter(const char *path, const char *key);
 /* Write a value and put the old one back when the program exits. Of "a [b] c" the old one is b. */
 bool sysfile_set_until_exit(const char *path, const char *value);
 
+/* After fork(): what the parent set is the parent's to put back. */
+void sysfile_disown(void);
+
 /* The word in brackets of "a [b] c", or the whole value where there are none. */
 void sysfile_selected(const char *value, char *word, size_t size);
 

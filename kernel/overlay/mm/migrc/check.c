@@ -217,6 +217,20 @@ static void check_file(const struct folio *folio)
 }
 
 /**
+ * migrc_check_pending() - a PTE is deferred although a flush is pending
+ *
+ * Only the one who decides can tell: a moment later another flush may be pending, of other PTEs.
+ *
+ * Context: any.
+ * Return: true.
+ */
+bool migrc_check_pending(void)
+{
+	complain("deferred although a flush is pending", NULL);
+	return true;
+}
+
+/**
  * migrc_check_deferred() - remember a deferred PTE
  * @mm:		address space
  * @addr:	address
@@ -228,8 +242,6 @@ void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 {
 	if (!migrc_records)
 		return;
-	if (mm_tlb_flush_pending(mm) || READ_ONCE(mm->migrc.forking))
-		complain("deferred although a flush is pending", NULL);
 	check_file(page_folio(pte_page(pte)));
 	remember(mm, addr & PAGE_MASK, pte_pfn(pte));
 }

@@ -9,6 +9,7 @@ extern atomic_t migrc_violations;
 void migrc_check_init(struct mm_struct *mm);
 void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
+bool migrc_check_pending(void);
 s64 migrc_check_begin(void);
 void migrc_check_flushed(struct mm_struct *mm, s64 start);
 void migrc_check_speak(void);
@@ -19,6 +20,7 @@ static inline void migrc_check_init(struct mm_struct *mm) { }
 static inline void migrc_check_exit(struct mm_struct *mm) { }
 static inline void migrc_check_deferred(struct mm_struct *mm, unsigned long addr,
 					pte_t pte) { }
+static inline bool migrc_check_pending(void) { return true; }
 static inline s64 migrc_check_begin(void) { return 0; }
 static inline void migrc_check_flushed(struct mm_struct *mm, s64 start) { }
 

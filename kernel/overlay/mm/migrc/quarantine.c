@@ -156,8 +156,9 @@ void __migrc_drain(enum migrc_cause cause)
 	if (pages) {
 		migrc_free(&folios);
 		migrc_unreserve(pages);
-		migrc_count_flush(cause);
 	}
+	if (pages || !cause_is_for_pages(cause))
+		migrc_count_flush(cause);
 	mutex_unlock(&migrc_drain_mutex);
 }
 

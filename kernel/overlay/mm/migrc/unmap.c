@@ -177,9 +177,11 @@ static bool migrc_read_only(const struct mm_struct *mm, pte_t pte)
 {
 	if (pte_write(pte))
 		return false;
-	if (READ_ONCE(mm->migrc.forking) && !migrc_skips(MIGRC_SKIP_FORK))
-		return false;
-	return !mm_tlb_flush_pending(mm) || migrc_skips(MIGRC_SKIP_PENDING);
+	if (READ_ONCE(mm->migrc.forking))
+		return migrc_skips(MIGRC_SKIP_FORK) && migrc_check_pending();
+	if (mm_tlb_flush_pending(mm))
+		return migrc_skips(MIGRC_SKIP_PENDING) && migrc_check_pending();
+	return true;
 }
 
 /* See migrc_defers(). */
@@ -213,8 +215,9 @@ void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 {
 	struct migrc_batch *batch = current->migrc;
 
-	migrc_space_defer(mm);
+	/* The checker dates it first: what it takes for owed is owed then. */
 	migrc_check_deferred(mm, addr, pte);
+	migrc_space_defer(mm);
 	batch->folio_ptes++;
 	if (batch->space == mm)
 		return;
