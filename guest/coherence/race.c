@@ -18,9 +18,10 @@
 #include "stamp.h"
 #include "worker.h"
 
-#define COUNTERS 256
+/* Few: with one page in the batch that is still writable, the flush for it would do for all. */
+#define COUNTERS 8
 /* Behind the counters: write-protecting so much takes time, and the flush comes at its end. */
-#define BALLAST 4096
+#define BALLAST 16384
 
 static struct worker mover;
 static pthread_t writer;

@@ -14,7 +14,10 @@
 #include "stamp.h"
 #include "worker.h"
 
-#define WINDOW_PAGES 512
+/* As many as are flushed one by one: for more the whole address space is, which would cover up for what was left out. */
+#define WINDOW_PAGES 32
+/* mremap() flushes all that it moves if there is one page among it that is mapped. */
+#define REMAPPED_PAGES 2
 #define BOTH (PROT_READ | PROT_WRITE)
 
 static struct worker mover;
@@ -114,7 +117,7 @@ const struct event window_events[] = {
 		.open = open_window, .round = round_window, .act = act_dontneed, .close = close_window,
 	}, {
 		.name = "mremap", .what = "mremap(2) meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 25, .acted = 100,
+		.pages = REMAPPED_PAGES, .sees = SEES_FAULT, .deferred = 25, .acted = 100,
 		.open = open_window, .round = round_window, .act = act_mremap, .close = close_window,
 	},
 	{ 0 }

@@ -47,7 +47,7 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault",),
     "swap_fault": ("swap_fault",),
-    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", "mprotect_write"),
+    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed"),
     "gup": ("gup_force",),
     "mixed": ("mixed",),
     "file_open": ("file_write",),
