@@ -42,6 +42,9 @@ DISK_MIB = 64
 DIRECTORY = "/tmp/ferry-litmus"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
+#: Before an event that shows a mutation too seldom: then only the checker must see it. mprotect() flushes so soon that
+#: no write was seen lost in 54 moves that came in between.
+SELDOM = "~"
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `numa_fault`, since
 #: whoever makes a page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores.
 MUTATIONS: dict[str, tuple[str, ...]] = {
@@ -52,7 +55,7 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
     "mixed": ("mixed",),
     "file_open": ("file_write",),
     "file_recheck": ("file_open_already",),
-    "pending": ("mprotect_race",),
+    "pending": (SELDOM + "mprotect_race",),
     "fork": ("lost_write",),
     "quarantine": ("reuse",),
     "drain": ("reuse",),
