@@ -46,10 +46,10 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 #: no write was seen lost in 54 moves that came in between.
 SELDOM = "~"
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `numa_fault`, since
-#: whoever makes a page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores.
+#: whoever makes a page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores;
+#: `swap_fault`, whose moment, between reclaim's unmapping of a page and its flush, no event has hit yet.
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault",),
-    "swap_fault": ("swap_fault",),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed"),
     "gup": ("gup_force",),
     "mixed": ("mixed",),
