@@ -4,8 +4,10 @@
 
 #include <linux/bits.h>
 #include <linux/migrate_mode.h>
+#include <linux/migrc_check.h>
 #include <linux/migrc_file.h>
-#include <linux/mm_types.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
 
 /**
  * enum migrc_cause - why a deferred flush is done
@@ -54,13 +56,14 @@ enum migrc_cause {
  * @budget:	base pages that the quarantine still has room for
  * @reserved:	base pages that were taken from the quarantine's bound for this batch
  * @nr_ptes:	PTEs whose flush was left out, of the whole batch
- * @folio_ptes:	the same of the folio that is being unmapped
+ * @nr_writable: folios of which a PTE was not read-only
+ * @folio:	the one that is being unmapped, or NULL
+ * @folio_ptes:	PTEs of it whose flush was left out
+ * @refused:	one of its PTEs is flushed as without migrc, and all that follow
  * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
  * @space:	the last address space seen, to count @ipis once; never dereferenced
  * @begun:	migrc was there when the batch began
- * @active:	the folio that is being unmapped may have its flush deferred
- * @mixed:	but one of its PTEs was not read-only
- * @flushed:	the batch was flushed as without migrc
+ * @flushed:	a folio of the batch was flushed as without migrc
  */
 struct migrc_batch {
 #ifdef CONFIG_MIGRC
@@ -71,13 +74,14 @@ struct migrc_batch {
 	long budget;
 	long reserved;
 	unsigned long nr_ptes;
+	unsigned long nr_writable;
+	struct folio *folio;
 	unsigned int folio_ptes;
+	bool refused;
+	bool begun;
+	bool flushed;
 	unsigned int ipis;
 	const struct mm_struct *space;
-	bool begun;
-	bool active;
-	bool mixed;
-	bool flushed;
 #endif
 };
 
@@ -97,28 +101,11 @@ void __migrc_drain(enum migrc_cause cause);
 
 void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
-void __migrc_folio_begin(struct folio *src);
-bool __migrc_folio_end(struct folio *src);
-bool __migrc_defers(struct mm_struct *mm, pte_t pte);
+void migrc_more_room(struct migrc_batch *batch, long pages);
+bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
+bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
-
-#ifdef CONFIG_MIGRC_DEBUG
-void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause);
-void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
-void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
-			       unsigned long end);
-void migrc_check_free(const struct page *page, unsigned int order);
-void migrc_check_written(const struct folio *folio);
-#else
-static inline void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause) { }
-static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
-				   unsigned int nr) { }
-static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
-					     unsigned long end) { }
-static inline void migrc_check_free(const struct page *page, unsigned int order) { }
-static inline void migrc_check_written(const struct folio *folio) { }
-#endif /* CONFIG_MIGRC_DEBUG */
 
 /**
  * migrc_space_exit() - an address space has no user PTEs any more
@@ -147,7 +134,7 @@ static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
 	if (static_branch_unlikely(&migrc_used)) {
 		__migrc_flush(mm, cause);
-		migrc_check_paid(mm, cause);
+		migrc_check_paid(mm);
 	}
 }
 
@@ -193,12 +180,22 @@ static inline void migrc_batch_end(struct migrc_batch *batch)
  * migrc_folio_begin() - a folio is about to be unmapped for migration
  * @src: the folio, locked
  *
- * Context: process context.
+ * Context: process context. May sleep.
  */
 static inline void migrc_folio_begin(struct folio *src)
 {
-	if (static_branch_unlikely(&migrc_used))
-		__migrc_folio_begin(src);
+	struct migrc_batch *batch;
+
+	if (!static_branch_unlikely(&migrc_used))
+		return;
+	batch = current->migrc;
+	if (!batch)
+		return;
+	if (unlikely(batch->budget < folio_nr_pages(src)))
+		migrc_more_room(batch, folio_nr_pages(src));
+	batch->folio = src;
+	batch->folio_ptes = 0;
+	batch->refused = false;
 }
 
 /**
@@ -210,9 +207,17 @@ static inline void migrc_folio_begin(struct folio *src)
  */
 static inline unsigned long migrc_folio_end(struct folio *src)
 {
-	if (static_branch_unlikely(&migrc_used) && __migrc_folio_end(src))
-		return MIGRC_FOLIO_DEFERRED;
-	return 0;
+	struct migrc_batch *batch;
+
+	if (!static_branch_unlikely(&migrc_used))
+		return 0;
+	batch = current->migrc;
+	if (!batch)
+		return 0;
+	batch->folio = NULL;
+	if (!batch->folio_ptes || !__migrc_folio_end(batch, src))
+		return 0;
+	return MIGRC_FOLIO_DEFERRED;
 }
 
 /**
@@ -220,13 +225,26 @@ static inline unsigned long migrc_folio_end(struct folio *src)
  * @mm:		address space
  * @pte:	the PTE, present
  *
+ * What can be written is decided here: memory that gains nothing shall cost nothing.
+ *
  * Context: under the PTE's lock, which the caller keeps until migrc_deferred().
  * Return: true if the caller is to clear the PTE without a flush, and to call
  * migrc_deferred() then.
  */
 static inline bool migrc_defers(struct mm_struct *mm, pte_t pte)
 {
-	return static_branch_unlikely(&migrc_used) && __migrc_defers(mm, pte);
+	struct migrc_batch *batch;
+
+	if (!static_branch_unlikely(&migrc_used))
+		return false;
+	batch = current->migrc;
+	if (!batch || !batch->folio || batch->refused)
+		return false;
+	if (!pte_write(pte))
+		return __migrc_defers(batch, mm, pte);
+	batch->refused = true;
+	batch->nr_writable++;
+	return false;
 }
 
 /**
@@ -287,12 +305,6 @@ static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
 static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
-static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
-				   unsigned int nr) { }
-static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
-					     unsigned long end) { }
-static inline void migrc_check_free(const struct page *page, unsigned int order) { }
-static inline void migrc_check_written(const struct folio *folio) { }
 
 #endif /* CONFIG_MIGRC */
 #endif /* _LINUX_MIGRC_H */

@@ -296,12 +296,11 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 
 /**
  * migrc_check_paid() - after migrc_flush() nothing may be owed
- * @mm:		address space
- * @cause:	that migrc_flush() was given
+ * @mm:	address space
  *
  * Context: as migrc_flush().
  */
-void migrc_check_paid(struct mm_struct *mm, enum migrc_cause cause)
+void migrc_check_paid(struct mm_struct *mm)
 {
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
 	if (migrc_records && migrc_mutations && space_is_live(mm))

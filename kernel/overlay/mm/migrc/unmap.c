@@ -49,10 +49,19 @@ static bool migrc_reason_allowed(enum migrate_reason reason)
 	       reason == MR_DEMOTION || reason == MR_DAMON;
 }
 
-static void migrc_take_room(struct migrc_batch *batch, long pages)
+/**
+ * migrc_more_room() - take room in the quarantine for a batch
+ * @batch:	the batch
+ * @pages:	base pages that its next folio has
+ *
+ * Context: process context. May sleep.
+ */
+void migrc_more_room(struct migrc_batch *batch, long pages)
 {
-	long room = migrc_reserve(pages);
+	long room;
 
+	pages = max(pages, MIGRC_BATCH_PAGES);
+	room = migrc_reserve(pages);
 	if (room < pages && migrc_quarantined()) {
 		/* Who migrates pays for the flush. */
 		__migrc_drain(MIGRC_FULL);
@@ -81,18 +90,20 @@ void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
 	batch->begun = true;
 	batch->outer = current->migrc;
 	if (wanted)
-		migrc_take_room(batch, MIGRC_BATCH_PAGES);
+		migrc_more_room(batch, 0);
 	current->migrc = wanted ? batch : NULL;
 }
 
 static void migrc_count_batch(const struct migrc_batch *batch)
 {
+	if (batch->nr_writable)
+		migrc_count(MIGRC_REFUSED_WRITABLE, batch->nr_writable);
 	if (!batch->nr_ptes)
 		return;
 	migrc_count(MIGRC_PTES, batch->nr_ptes);
 	migrc_count(MIGRC_FOLIOS, batch->nr_folios);
 	migrc_count(MIGRC_AVOIDED_BROADCASTS, migrc_arch_broadcasts(batch->nr_ptes));
-	if (batch->flushed)
+	if (batch->flushed || batch->nr_writable)
 		return;
 	migrc_count(MIGRC_AVOIDED_FLUSHES, 1);
 	migrc_count(MIGRC_AVOIDED_IPIS, batch->ipis);
@@ -111,9 +122,10 @@ void __migrc_batch_end(struct migrc_batch *batch)
 		migrc_quarantine(batch);
 }
 
-static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
+/* Under the lock of a PTE: it must not sleep. */
+static bool migrc_eligible(const struct migrc_batch *batch)
 {
-	long pages = folio_nr_pages(src);
+	struct folio *src = batch->folio;
 
 	if (folio_test_ksm(src) || folio_test_hugetlb(src))
 		return false;
@@ -124,44 +136,20 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 		migrc_count(MIGRC_REFUSED_FILE, 1);
 		return false;
 	}
-	if (batch->budget < pages)
-		migrc_take_room(batch, max(pages, MIGRC_BATCH_PAGES));
-	if (batch->budget < pages) {
+	if (batch->budget < folio_nr_pages(src)) {
 		migrc_count(MIGRC_REFUSED_FULL, 1);
 		return false;
 	}
 	return true;
 }
 
-/* See migrc_folio_begin(). */
-void __migrc_folio_begin(struct folio *src)
-{
-	struct migrc_batch *batch = current->migrc;
-
-	if (!batch)
-		return;
-	batch->folio_ptes = 0;
-	batch->mixed = false;
-	batch->active = migrc_eligible(batch, src);
-	/* What is not deferred may need a flush, which is then that of the batch. */
-	if (!batch->active)
-		batch->flushed = true;
-}
-
 /* See migrc_folio_end(). */
-bool __migrc_folio_end(struct folio *src)
+bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 {
-	struct migrc_batch *batch = current->migrc;
-
-	if (!batch || !batch->active)
-		return false;
-	batch->active = false;
-	if (!batch->folio_ptes)
-		return false;
 	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
 	if (folio_mapped(src))
 		return false;
-	if (batch->mixed || (!folio_test_anon(src) && !migrc_file_commit(src))) {
+	if (batch->refused || (!folio_test_anon(src) && !migrc_file_commit(src))) {
 		if (!migrc_skips(MIGRC_MIXED))
 			__migrc_drain(MIGRC_MIXED);
 		batch->flushed = true;
@@ -172,11 +160,9 @@ bool __migrc_folio_end(struct folio *src)
 	return true;
 }
 
-/* No CPU can write through a translation of this PTE, now or from an earlier state of it. */
-static bool migrc_read_only(const struct mm_struct *mm, pte_t pte)
+/* No CPU can write through an earlier state of a PTE that is read-only now. */
+static bool migrc_read_only(const struct mm_struct *mm)
 {
-	if (pte_write(pte))
-		return false;
 	if (READ_ONCE(mm->migrc.forking))
 		return migrc_skips(MIGRC_SKIP_FORK) && migrc_check_pending();
 	if (mm_tlb_flush_pending(mm))
@@ -185,21 +171,20 @@ static bool migrc_read_only(const struct mm_struct *mm, pte_t pte)
 }
 
 /* See migrc_defers(). */
-bool __migrc_defers(struct mm_struct *mm, pte_t pte)
+bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte)
 {
-	struct migrc_batch *batch = current->migrc;
-
-	if (!batch || !batch->active)
-		return false;
 	/* A hinting PTE is in no TLB; there is nothing to defer. */
 	if (pte_protnone(pte) && !mm_tlb_flush_pending(mm))
 		return false;
-	if (migrc_read_only(mm, pte) && !mm_has_notifiers(mm))
+	if (!batch->folio_ptes && !migrc_eligible(batch)) {
+		batch->refused = true;
+		batch->flushed = true;
+		return false;
+	}
+	if (migrc_read_only(mm) && !mm_has_notifiers(mm))
 		return true;
-	if (!batch->mixed)
-		migrc_count(MIGRC_REFUSED_WRITABLE, 1);
-	batch->mixed = true;
-	batch->flushed = true;
+	batch->refused = true;
+	batch->nr_writable++;
 	return false;
 }
 
