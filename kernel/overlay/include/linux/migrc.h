@@ -57,9 +57,10 @@ enum migrc_cause {
  * @reserved:	base pages that were taken from the quarantine's bound for this batch
  * @nr_ptes:	PTEs whose flush was left out, of the whole batch
  * @nr_writable: folios of which a PTE was not read-only
- * @folio:	the one that is being unmapped, or NULL
+ * @folio:	the one that is being unmapped; NULL once one of its PTEs was flushed as
+ *		without migrc, as all that follow are then
  * @folio_ptes:	PTEs of it whose flush was left out
- * @refused:	one of its PTEs is flushed as without migrc, and all that follow
+ * @lacking:	base pages of a folio that there was no room for
  * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
  * @space:	the last address space seen, to count @ipis once; never dereferenced
  * @begun:	migrc was there when the batch began
@@ -76,8 +77,8 @@ struct migrc_batch {
 	unsigned long nr_ptes;
 	unsigned long nr_writable;
 	struct folio *folio;
+	long lacking;
 	unsigned int folio_ptes;
-	bool refused;
 	bool begun;
 	bool flushed;
 	unsigned int ipis;
@@ -102,7 +103,7 @@ void __migrc_drain(enum migrc_cause cause);
 void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
-bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
+bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src, bool mixed);
 bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
@@ -191,11 +192,9 @@ static inline void migrc_folio_begin(struct folio *src)
 	batch = current->migrc;
 	if (!batch)
 		return;
-	if (unlikely(batch->budget < folio_nr_pages(src)))
-		migrc_more_room(batch, folio_nr_pages(src));
+	if (unlikely(batch->lacking))
+		migrc_more_room(batch, batch->lacking);
 	batch->folio = src;
-	batch->folio_ptes = 0;
-	batch->refused = false;
 }
 
 /**
@@ -208,14 +207,16 @@ static inline void migrc_folio_begin(struct folio *src)
 static inline unsigned long migrc_folio_end(struct folio *src)
 {
 	struct migrc_batch *batch;
+	bool mixed;
 
 	if (!static_branch_unlikely(&migrc_used))
 		return 0;
 	batch = current->migrc;
 	if (!batch)
 		return 0;
+	mixed = !batch->folio;
 	batch->folio = NULL;
-	if (!batch->folio_ptes || !__migrc_folio_end(batch, src))
+	if (!batch->folio_ptes || !__migrc_folio_end(batch, src, mixed))
 		return 0;
 	return MIGRC_FOLIO_DEFERRED;
 }
@@ -238,11 +239,11 @@ static inline bool migrc_defers(struct mm_struct *mm, pte_t pte)
 	if (!static_branch_unlikely(&migrc_used))
 		return false;
 	batch = current->migrc;
-	if (!batch || !batch->folio || batch->refused)
+	if (!batch || !batch->folio)
 		return false;
 	if (!pte_write(pte))
 		return __migrc_defers(batch, mm, pte);
-	batch->refused = true;
+	batch->folio = NULL;
 	batch->nr_writable++;
 	return false;
 }

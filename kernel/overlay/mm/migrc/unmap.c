@@ -69,6 +69,7 @@ void migrc_more_room(struct migrc_batch *batch, long pages)
 	}
 	batch->reserved += room;
 	batch->budget += room;
+	batch->lacking = 0;
 }
 
 static bool migrc_wanted(enum migrate_reason reason)
@@ -123,7 +124,7 @@ void __migrc_batch_end(struct migrc_batch *batch)
 }
 
 /* Under the lock of a PTE: it must not sleep. */
-static bool migrc_eligible(const struct migrc_batch *batch)
+static bool migrc_eligible(struct migrc_batch *batch)
 {
 	struct folio *src = batch->folio;
 
@@ -137,6 +138,8 @@ static bool migrc_eligible(const struct migrc_batch *batch)
 		return false;
 	}
 	if (batch->budget < folio_nr_pages(src)) {
+		/* For the next, that is. */
+		batch->lacking = folio_nr_pages(src);
 		migrc_count(MIGRC_REFUSED_FULL, 1);
 		return false;
 	}
@@ -144,19 +147,22 @@ static bool migrc_eligible(const struct migrc_batch *batch)
 }
 
 /* See migrc_folio_end(). */
-bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
+bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src, bool mixed)
 {
+	unsigned int ptes = batch->folio_ptes;
+
+	batch->folio_ptes = 0;
 	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
 	if (folio_mapped(src))
 		return false;
-	if (batch->refused || (!folio_test_anon(src) && !migrc_file_commit(src))) {
+	if (mixed || (!folio_test_anon(src) && !migrc_file_commit(src))) {
 		if (!migrc_skips(MIGRC_MIXED))
 			__migrc_drain(MIGRC_MIXED);
 		batch->flushed = true;
 		return false;
 	}
 	batch->budget -= folio_nr_pages(src);
-	batch->nr_ptes += batch->folio_ptes;
+	batch->nr_ptes += ptes;
 	return true;
 }
 
@@ -177,13 +183,13 @@ bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte)
 	if (pte_protnone(pte) && !mm_tlb_flush_pending(mm))
 		return false;
 	if (!batch->folio_ptes && !migrc_eligible(batch)) {
-		batch->refused = true;
+		batch->folio = NULL;
 		batch->flushed = true;
 		return false;
 	}
 	if (migrc_read_only(mm) && !mm_has_notifiers(mm))
 		return true;
-	batch->refused = true;
+	batch->folio = NULL;
 	batch->nr_writable++;
 	return false;
 }
