@@ -160,7 +160,7 @@ static struct kunit_case migrc_cases[] = {
 };
 
 static struct kunit_suite migrc_suite = {
-	.name = "migrc",
+	.name = "ferry_migrc",
 	.test_cases = migrc_cases,
 };
 
