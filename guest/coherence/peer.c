@@ -182,10 +182,13 @@ static void open_mixed(struct bed *bed)
 	bed->step = FOLIO_BYTES;
 }
 
-/* What the bed is for the parent, who moves it, or for the child, who reads its second half. */
+/*
+ * What the bed is for the parent, who moves it, or for the child, who reads its first half: what comes
+ * first is what is deferred before the writable rest shows that it should not have been.
+ */
 static void aim(struct bed *bed, bool child)
 {
-	bed->base = child ? folio + FOLIO_BYTES / 2 : folio;
+	bed->base = folio;
 	bed->pages = child ? FOLIO_PAGES / 2 : FOLIO_PAGES;
 }
 
@@ -222,7 +225,7 @@ static void round_mixed(struct bed *bed)
 	uint64_t before = migrc_number("counters/flushed_mixed");
 
 	map_folio(bed);
-	if (madvise(folio, FOLIO_BYTES / 2, MADV_DONTFORK))
+	if (madvise(folio + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
 		bed_broken(bed, "madvise: MADV_DONTFORK");
 	aim(bed, true);
 	/* Words are counted from the base. */

@@ -34,8 +34,8 @@ MOST_EVENTS = 40
 LOAD_S = 30
 SHORT_LOAD_S = 10
 AROUND_S = 180
-#: Each flip may patch code behind a breakpoint, see suites.flips: it has its own boot, with one thread for all CPUs.
-SWITCH = "kill_switch"
+#: What patches code behind a breakpoint, see suites.flips: it has its own boot, with one thread for all CPUs.
+SWITCH = "kill_switch,uprobe"
 FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
 DISK_MIB = 64
 #: A file system in memory of which nothing else is known.
@@ -50,7 +50,7 @@ SELDOM = "~"
 #: `swap_fault`, whose moment, between reclaim's unmapping of a page and its flush, no event has hit yet.
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault",),
-    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed"),
+    "unmap": ("munmap", "mprotect_none", SELDOM + "mremap", "dontneed"),
     "gup": ("gup_force",),
     "mixed": ("mixed",),
     "file_open": ("file_write",),
@@ -109,9 +109,9 @@ def jobs(context: Context, *choice: str) -> list[Job]:
 
 
 def switch_job(context: Context) -> Job:
-    """The switch flipped, under the script that asks the checker at the end."""
+    """The switch flipped and a probe set, under the script that asks the checker at the end."""
     command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_litmus(context, '--event', SWITCH)}"
-    return Job(NAME, SWITCH, command, _seconds(context, 1) + AROUND_S)
+    return Job(NAME, "patching", command, _seconds(context, 2) + AROUND_S)
 
 
 def mutations_job(context: Context) -> Job:
