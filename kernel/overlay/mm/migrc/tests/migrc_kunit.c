@@ -80,7 +80,7 @@ static void space_drain_pays_for_all(struct kunit *test)
 
 	migrc_space_defer(one);
 	migrc_space_defer(other);
-	__migrc_drain(MIGRC_DRAIN);
+	__migrc_drain(MIGRC_FAILURE);
 	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(one));
 	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(other));
 }
@@ -91,8 +91,8 @@ static void space_that_pays_leaves_the_list(struct kunit *test)
 
 	migrc_space_defer(mm);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
-	__migrc_drain(MIGRC_DRAIN);
-	__migrc_drain(MIGRC_DRAIN);
+	__migrc_drain(MIGRC_FAILURE);
+	__migrc_drain(MIGRC_FAILURE);
 	KUNIT_EXPECT_TRUE(test, list_empty(&mm->migrc.node));
 	migrc_space_defer(mm);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
