@@ -14,7 +14,8 @@
  * looked at any more. And it takes a folio that is marked dirty for one that was written,
  * which some file systems' defragmentation and garbage collection do not mean.
  *
- * Life cycle: records are a ring; the oldest is overwritten.
+ * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the same
+ * address that was flushed.
  *
  * Lock order: page table lock -> migrc_check_lock, with interrupts off.
  */
@@ -182,6 +183,18 @@ static depot_stack_handle_t here(void)
 	return stack_depot_save(entries, nr, GFP_NOWAIT);
 }
 
+/* An address that is deferred again and again keeps to one record, or its list would grow long. */
+static struct migrc_record *free_record(struct mm_struct *mm, unsigned long addr)
+{
+	struct migrc_record *record;
+
+	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
+		if (record->mm == mm && record->addr == addr && !record_is_live(record))
+			return record;
+	}
+	return &migrc_records[migrc_next++ % MIGRC_RECORDS];
+}
+
 static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
 {
 	depot_stack_handle_t stack = here();
@@ -189,7 +202,7 @@ static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn
 	unsigned long flags;
 
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	record = &migrc_records[migrc_next++ % MIGRC_RECORDS];
+	record = free_record(mm, addr);
 	if (record->mm) {
 		hlist_del_init(&record->by_addr);
 		hlist_del_init(&record->by_src);
