@@ -42,9 +42,9 @@ DISK_MIB = 64
 DIRECTORY = "/tmp/ferry-litmus"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
-#: Before an event that shows a mutation too seldom: then only the checker must see it. mprotect() and fork flush so soon
-#: that a write is lost in one run (7 in 79 rounds of lost_write) and not in the next (none in 400); mremap() flushes all
-#: that it moves if one page of it is mapped.
+#: Before an event that shows a mutation too seldom: then only the checker must see it. mprotect() and fork flush so
+#: soon that a write is lost in one run (7 in 79 rounds of lost_write) and not in the next (none in 400); mremap()
+#: flushes all that it moves if one page of it is mapped.
 SELDOM = "~"
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `numa_fault`, since
 #: whoever makes a page PROT_NONE flushes, so no CPU has an old entry of a page that a hinting fault restores;
