@@ -35,7 +35,6 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
 
-#include "../internal.h"
 #include "arch.h"
 #include "internal.h"
 
