@@ -103,6 +103,23 @@ char *bed_map_anon(struct bed *bed, size_t pages)
 	return base;
 }
 
+static void pad(char *base, size_t pages)
+{
+	bed_write(base, pages, 0);
+	if (mprotect(base, pages * PAGE_BYTES, PROT_READ))
+		quit(EXIT_FAILED, "mprotect: %m");
+}
+
+void bed_pad(struct bed *bed, size_t before, size_t after)
+{
+	pad(bed->base, before);
+	bed->base += before * PAGE_BYTES;
+	bed->pages -= before + after;
+	pad(bed->base + bed->pages * PAGE_BYTES, after);
+	bed->before = before;
+	bed->after = after;
+}
+
 void bed_write(char *base, size_t pages, uint64_t value)
 {
 	for (size_t i = 0; i < pages; i++)
@@ -119,10 +136,9 @@ void bed_fork_once(struct bed *bed)
 		bed_broken(bed, "fork: %s", strerror(errno));
 }
 
-int bed_other_node(struct bed *bed)
+int bed_other_node(const struct bed *bed, void *page)
 {
 	const int *nodes = bed->options->nodes;
-	void *page = bed->base;
 	int where;
 
 	if (move_pages(0, 1, &page, NULL, &where, 0) || where < 0)
@@ -130,14 +146,21 @@ int bed_other_node(struct bed *bed)
 	return where == nodes[0] ? nodes[1] : nodes[0];
 }
 
+bool bed_absent(const struct bed *bed, size_t index)
+{
+	return folio_frame(bed->base + index * PAGE_BYTES) == UINT64_MAX;
+}
+
 void bed_move(struct bed *bed)
 {
-	int node = bed_other_node(bed);
+	int node = bed_other_node(bed, bed->base);
 	uint64_t before = migrc_number(CONTROL);
 
-	moveset_aim(&bed->set, bed->base, bed->pages * PAGE_BYTES, bed->step);
+	size_t padding = bed->before + bed->after;
+
+	moveset_aim(&bed->set, bed->base - bed->before * PAGE_BYTES, (padding + bed->pages) * PAGE_BYTES, bed->step);
 	bed->moved = moveset_move(&bed->set, node, MPOL_MF_MOVE_ALL, false).moved;
-	bed->was_deferred = migrc_number(CONTROL) > before;
+	bed->was_deferred = migrc_number(CONTROL) > before + padding;
 	bed->report->moved += bed->moved;
 }
 

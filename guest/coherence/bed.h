@@ -28,6 +28,11 @@ void bed_stale(struct bed *bed, const char *format, ...) __attribute__((format(p
 
 /* Private memory of single pages that is neither merged nor collapsed by itself; at no block's start. */
 char *bed_map_anon(struct bed *bed, size_t pages);
+/*
+ * Of the pages mapped, the first and the last few only move along with those between, first and last: they are mapped
+ * read-only and never written, so they make a move longer and need no flush.
+ */
+void bed_pad(struct bed *bed, size_t before, size_t after);
 void bed_write(char *base, size_t pages, uint64_t value);
 
 /* Mapped read-only from now on, though it may be written: a child had it too, and is gone. */
@@ -35,7 +40,11 @@ void bed_fork_once(struct bed *bed);
 
 /* Every page to the other node. */
 void bed_move(struct bed *bed);
-int bed_other_node(struct bed *bed);
+/* The node that a page is not on, of the two; the bed's first page for bed_move(). */
+int bed_other_node(const struct bed *bed, void *page);
+
+/* No page is mapped there now, whatever was or will be. */
+bool bed_absent(const struct bed *bed, size_t index);
 
 /* The reader reads each page: it must see the old content, as it is. */
 void bed_touch(struct bed *bed);

@@ -18,7 +18,6 @@
 #endif
 
 #define UNPOISON "/sys/kernel/debug/hwpoison/unpoison-pfn"
-#define ROUNDS 20	/* each may cost the machine a page */
 
 static uint64_t poisoned = UINT64_MAX;
 
@@ -88,12 +87,12 @@ const struct event failure_events[] = {
 	{
 		.name = "memory_failure", .what = "the page fails (MADV_HWPOISON)",
 		.machine = true,
-		.pages = 1, .most_rounds = ROUNDS, .sees = SEES_FAULT, .deferred = 50, .acted = 50,
+		.pages = 1, .sees = SEES_FAULT, .deferred = 50, .acted = 50,
 		.open = open_failure, .arrange = arrange, .act = act_poison, .close = close_failure,
 	}, {
 		.name = "soft_offline", .what = "the content is taken elsewhere (MADV_SOFT_OFFLINE), then written",
 		.machine = true,
-		.pages = 1, .most_rounds = ROUNDS, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_failure, .arrange = arrange, .act = act_soft, .close = close_failure,
 	},
 	{ 0 }

@@ -19,7 +19,6 @@
 #include "sysfile.h"
 
 #define MEMORY "/sys/devices/system/memory"
-#define ROUNDS 10
 
 static char cpu_file[64];
 static uint64_t block = UINT64_MAX;	/* the memory block that can be taken offline */
@@ -155,12 +154,12 @@ const struct event hotplug_events[] = {
 	{
 		.name = "cpu_hotplug", .what = "the reader's CPU goes offline; stores; it comes back",
 		.machine = true,
-		.most_rounds = ROUNDS, .sees = SEES_NEW, .deferred = 50, .acted = 100,
+		.sees = SEES_NEW, .deferred = 50, .acted = 100,
 		.open = open_cpu, .arrange = arrange_forked, .act = act_cpu, .close = close_cpu,
 	}, {
 		.name = "hot_unplug", .what = "the memory block that the pages have left goes offline and comes back",
 		.machine = true,
-		.most_rounds = ROUNDS, .deferred = 50, .acted = 50,
+		.deferred = 50, .acted = 50,
 		.open = open_memory, .round = round_memory, .close = close_memory,
 	},
 	{ 0 }

@@ -118,12 +118,12 @@ const struct event large_events[] = {
 	{
 		.name = "thp_collapse", .what = "MADV_COLLAPSE, then stores",
 		.machine = true,
-		.pages = BLOCK_PAGES, .most_rounds = 200, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.pages = BLOCK_PAGES, .sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_collapse, .arrange = arrange_collapse, .act = act_collapse,
 	}, {
 		.name = "thp_split", .what = "a folio of 64 KiB split, then stores",
 		.machine = true,
-		.pages = FOLIO_PAGES, .most_rounds = 200, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.pages = FOLIO_PAGES, .sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_folio, .arrange = arrange_split, .act = act_split,
 	},
 	{ 0 }

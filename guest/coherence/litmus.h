@@ -82,6 +82,7 @@ struct bed {
 	char *base;
 	size_t pages;
 	size_t step;			/* bytes of a folio, for move_pages(2) */
+	size_t before, after;		/* pages beside them that move along, see bed_pad() */
 	int cpus[4];			/* main's, a worker's, a peer's, the reader's; some are the same on few */
 	unsigned int cpu_count;
 	uint64_t old, fresh;

@@ -129,7 +129,7 @@ const struct event merge_events[] = {
 	{
 		.name = "ksm", .what = "merged with their twins after the move, then written",
 		.machine = true,
-		.most_rounds = 10, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_ksm, .arrange = arrange_ksm, .act = act_ksm, .close = close_ksm,
 	}, {
 		.name = "uffd_wp", .what = "write protection by userfaultfd lifted, then stores",

@@ -236,7 +236,7 @@ static void round_mixed(struct bed *bed)
 	bed->report->deferred += bed->was_deferred;
 	bed->report->acted += bed->options->off || migrc_number("counters/flushed_mixed") > before;
 	aim(bed, true);
-	take_frames(bed_other_node(bed));
+	take_frames(bed_other_node(bed, bed->base));
 	if (atomic_load(&line->wrong))
 		bed_stale(bed, "round %" PRIu64 ": the child sees others' content in %" PRIu64 " pages",
 			  bed->report->rounds, atomic_load(&line->wrong));

@@ -138,7 +138,7 @@ const struct event probe_events[] = {
 	{
 		.name = "uprobe", .what = "a breakpoint set in code that the reader runs",
 		.machine = true,
-		.pages = 1, .most_rounds = 100, .deferred = 50, .acted = 100,
+		.pages = 1, .deferred = 50, .acted = 100,
 		.open = open_probe, .round = round_probe, .close = close_probe,
 	},
 	{ 0 }

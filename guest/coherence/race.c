@@ -13,20 +13,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "folio.h"
 #include "migrc.h"
 #include "quit.h"
 #include "stamp.h"
+#include "sysfile.h"
 #include "worker.h"
 
 /* Few: with one page in the batch that is still writable, the flush for it would do for all. */
 #define COUNTERS 8
+/*
+ * Before the counters in a move: fork and mprotect(2) wait until the move has found all its pages, and must come to the
+ * counters before the move does.
+ */
+#define PADDING 384
 /* Behind the counters: write-protecting so much takes time, and the flush comes at its end. */
-#define BALLAST 16384
+#define BALLAST 8192
+/* mprotect(2) flushes what migrc owes at each page table; this is some of them. */
+#define LIGHT_BALLAST 1536
+
+/* Of clear_refs: see Documentation/filesystems/proc.rst. */
+#define SOFT_DIRTY "4"
 
 static struct worker mover;
 static pthread_t writer;
 static atomic_bool stop;
 static uint64_t counts[COUNTERS];
+static size_t ballast;
 
 /* One store to one page, after the last one to it was found again. A fault is no harm: it is tried again. */
 static void count(struct bed *bed, size_t index)
@@ -56,9 +69,11 @@ static void *write_on(void *arg)
 	return NULL;
 }
 
-static void open_race(struct bed *bed)
+static void open_loaded(struct bed *bed, size_t pages)
 {
-	bed_map_anon(bed, COUNTERS + BALLAST);
+	ballast = pages;
+	bed_map_anon(bed, PADDING + COUNTERS + ballast);
+	bed_pad(bed, PADDING, 0);
 	bed_write(bed->base, bed->pages, 1);
 	for (size_t i = 0; i < COUNTERS; i++)
 		counts[i] = word(1, i);
@@ -66,6 +81,16 @@ static void open_race(struct bed *bed)
 	worker_start(&mover, bed, bed->cpus[1], bed_move);
 	if (pthread_create(&writer, NULL, write_on, bed))
 		quit(EXIT_FAILED, "no thread for the writer");
+}
+
+static void open_fork(struct bed *bed)
+{
+	open_loaded(bed, BALLAST);
+}
+
+static void open_toggle(struct bed *bed)
+{
+	open_loaded(bed, LIGHT_BALLAST);
 }
 
 static void close_race(struct bed *bed)
@@ -85,9 +110,22 @@ static bool act_fork(struct bed *bed)
 
 static bool act_toggle(struct bed *bed)
 {
-	size_t bytes = (COUNTERS + BALLAST) * PAGE_BYTES;
+	size_t bytes = (COUNTERS + ballast) * PAGE_BYTES;
 
 	return !mprotect(bed->base, bytes, PROT_READ) && !mprotect(bed->base, bytes, PROT_READ | PROT_WRITE);
+}
+
+static void open_clear(struct bed *bed)
+{
+	open_loaded(bed, BALLAST);
+	if (!folio_soft_dirty(bed->base))
+		bed_skip(bed, "the kernel does not tell what is written (CONFIG_MEM_SOFT_DIRTY)");
+}
+
+static bool act_clear(struct bed *bed)
+{
+	(void)bed;
+	return sysfile_write("/proc/self/clear_refs", SOFT_DIRTY);
 }
 
 static void round_race(struct bed *bed)
@@ -153,10 +191,13 @@ static bool act_switch(struct bed *bed)
 const struct event race_events[] = {
 	{
 		.name = "lost_write", .what = "stores while the pages move and the process forks",
-		.acted = 50, .open = open_race, .round = round_race, .act = act_fork, .close = close_race,
+		.acted = 50, .open = open_fork, .round = round_race, .act = act_fork, .close = close_race,
 	}, {
 		.name = "mprotect_race", .what = "stores while the pages move and are write-protected to and fro",
-		.acted = 50, .open = open_race, .round = round_race, .act = act_toggle, .close = close_race,
+		.acted = 50, .open = open_toggle, .round = round_race, .act = act_toggle, .close = close_race,
+	}, {
+		.name = "soft_dirty", .what = "stores while the pages move and all memory is write-protected, to see what is written",
+		.acted = 50, .open = open_clear, .round = round_race, .act = act_clear, .close = close_race,
 	}, {
 		.name = "kill_switch", .what = "write faults while migrc is switched off and on",
 		.sees = SEES_NEW, .deferred = 5, .acted = 50, .in_place = true,

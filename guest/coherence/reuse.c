@@ -13,8 +13,9 @@
 #include "quit.h"
 #include "stamp.h"
 
-#define FILL_PAGES 256
-#define TRIES 4
+/* What was freed last is allocated first. */
+#define FILL_PAGES 64
+#define TRIES 2
 #define PATTERN UINT64_C(0x5555555555555555)
 
 static uint64_t left[PAGES];	/* frames that the pages were in */
@@ -80,7 +81,7 @@ static void round_reuse(struct bed *bed)
 	bed_touch(bed);
 	for (size_t i = 0; i < PAGES; i++)
 		left[i] = folio_frame(bed->base + i * PAGE_BYTES);
-	node = bed->options->nodes[0] + bed->options->nodes[1] - bed_other_node(bed);
+	node = bed->options->nodes[0] + bed->options->nodes[1] - bed_other_node(bed, bed->base);
 	bed_move(bed);
 	bed->report->deferred += bed->was_deferred;
 	/* In one half of the rounds the frames are free and the entries flushed, in the other neither. */

@@ -34,7 +34,7 @@
 #define MADV_PAGEOUT 21
 #endif
 
-#define SWAP_PAGES 128
+#define SWAP_PAGES 32
 #define SWAP_BYTES ((size_t)64 << 20)
 #define PIPE_BYTES (1 << 20)
 #define OUT_TRIES 100
@@ -50,11 +50,6 @@ static int pipe_ends[2];
 static size_t bytes_of(const struct bed *bed)
 {
 	return bed->pages * PAGE_BYTES;
-}
-
-static bool absent(const struct bed *bed, size_t index)
-{
-	return folio_frame(bed->base + index * PAGE_BYTES) == UINT64_MAX;
 }
 
 static bool make_group(void)
@@ -110,7 +105,7 @@ static bool swap_out(const struct bed *bed)
 
 		madvise(bed->base, bytes_of(bed), MADV_PAGEOUT);
 		for (size_t i = 0; i < bed->pages; i++)
-			gone += absent(bed, i);
+			gone += bed_absent(bed, i);
 		if (gone == bed->pages)
 			return true;
 		sleep_ns(1000000);
@@ -130,6 +125,12 @@ static void fill_in_group(struct bed *bed)
 		bed_broken(bed, "%s: %s", root_procs, strerror(errno));
 }
 
+/* Pages are unmapped in order. */
+static bool all_under_way(const struct bed *bed)
+{
+	return bed_absent(bed, bed->pages - 1);
+}
+
 static void arrange(struct bed *bed)
 {
 	uint64_t value;
@@ -140,7 +141,7 @@ static void arrange(struct bed *bed)
 	mprotect(bed->base, bytes_of(bed), PROT_READ);
 	for (size_t i = 0; i < bed->pages; i++)
 		guarded_read(bed->base + i * PAGE_BYTES, &value);
-	worker_begin(&mover);
+	worker_begin_until(&mover, all_under_way);
 	mprotect(bed->base, bytes_of(bed), BOTH);
 	worker_wait(&mover);
 }
@@ -154,25 +155,35 @@ static bool hold(struct bed *bed)
 	return vmsplice(pipe_ends[1], &all, 1, SPLICE_F_NONBLOCK) == (ssize_t)bytes_of(bed);
 }
 
-/* True if it was unmapped when it was about to be written. */
-static bool write_unmapped(struct bed *bed, size_t index)
+static void write_one(struct bed *bed, size_t index)
 {
 	char *at = bed->base + index * PAGE_BYTES;
-	bool unmapped;
 
-	while (!(unmapped = absent(bed, index)) && !atomic_load(&reclaimed))
-		;
 	*(volatile uint64_t *)at = word(bed->fresh, index);
 	reader_look(bed->reader, at, 1);
 	if (bed->reader->sights[0].fault || bed->reader->sights[0].value != word(bed->fresh, index))
 		bed_stale(bed, "round %" PRIu64 ": page %zu shows 0x%" PRIx64 " after a store", bed->report->rounds,
 			  index, bed->reader->sights[0].value);
-	return unmapped;
+}
+
+/* Each page that is unmapped, at once: true if there was one. */
+static bool write_unmapped(struct bed *bed)
+{
+	bool any = false;
+
+	while (!atomic_load(&reclaimed)) {
+		size_t index = folio_first_absent(bed->base, bed->pages);
+
+		if (index == bed->pages)
+			continue;
+		write_one(bed, index);
+		any = true;
+	}
+	return any;
 }
 
 static void round_swap(struct bed *bed)
 {
-	size_t index = bed_random(bed, bed->pages);
 	bool held, unmapped;
 
 	arrange(bed);
@@ -182,7 +193,7 @@ static void round_swap(struct bed *bed)
 	held = hold(bed);
 	atomic_store(&reclaimed, false);
 	worker_begin(&reclaimer);
-	unmapped = write_unmapped(bed, index);
+	unmapped = write_unmapped(bed);
 	worker_wait(&reclaimer);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
@@ -203,7 +214,7 @@ const struct event swap_events[] = {
 	{
 		.name = "swap_fault", .what = "a store to a page of the swap cache that reclaim has just unmapped",
 		.machine = true,
-		.pages = SWAP_PAGES, .most_rounds = 200, .deferred = 25, .acted = 5,
+		.pages = SWAP_PAGES, .deferred = 25, .acted = 5,
 		.open = open_swap, .round = round_swap, .close = close_swap,
 	},
 	{ 0 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Events that change page tables while the pages are under way: migration entries are in place, the flush is deferred,
- * and who finds such an entry sees nothing to flush. One thread moves all pages in one call, another one acts at a
- * random moment of it.
+ * and who finds such an entry sees nothing to flush. One thread moves all pages in one call, another one acts when all
+ * are under way, or at a random moment.
  */
 #include "bed.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "node.h"
 #include "quit.h"
 #include "stamp.h"
 #include "worker.h"
@@ -18,6 +19,8 @@
 #define WINDOW_PAGES 32
 /* mremap() flushes all that it moves if there is one page among it that is mapped. */
 #define REMAPPED_PAGES 2
+/* Behind them in a move: while it is at these, all of those are under way. */
+#define PADDING 384
 #define BOTH (PROT_READ | PROT_WRITE)
 
 static struct worker mover;
@@ -32,7 +35,8 @@ static void open_window(struct bed *bed)
 {
 	bed_map_anon(bed, bed->pages);
 	elsewhere = bed->base;
-	bed_map_anon(bed, bed->pages);
+	bed_map_anon(bed, bed->pages + PADDING);
+	bed_pad(bed, 0, PADDING);
 	worker_start(&mover, bed, bed->cpus[1], bed_move);
 }
 
@@ -44,9 +48,14 @@ static void close_window(struct bed *bed)
 
 static void arrange(struct bed *bed)
 {
+	const int *nodes = bed->options->nodes;
+	int node = nodes[0] + nodes[1] - bed_other_node(bed, bed->base + bytes_of(bed));
+
 	if (mmap(bed->base, bytes_of(bed), BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		quit(EXIT_FAILED, "no memory: %m");
 	madvise(bed->base, bytes_of(bed), MADV_NOHUGEPAGE);
+	/* Where the padding is, or it would stay behind. */
+	node_bind(bed->base, bytes_of(bed), node);
 	bed_write(bed->base, bed->pages, bed->old);
 	mprotect(bed->base, bytes_of(bed), PROT_READ);
 }
@@ -85,13 +94,23 @@ static void check_elsewhere(struct bed *bed)
 		}
 }
 
+/* Pages are unmapped in order. */
+static bool all_under_way(const struct bed *bed)
+{
+	return bed_absent(bed, bed->pages - 1);
+}
+
 static void round_window(struct bed *bed)
 {
 	bool acted;
 
 	arrange(bed);
 	bed_touch(bed);
-	worker_begin(&mover);
+	/* The moment that matters most, and any other one. */
+	if (bed_random(bed, 2))
+		worker_begin_until(&mover, all_under_way);
+	else
+		worker_begin(&mover);
 	acted = bed->event->act(bed);
 	if (!acted)
 		bed_broken(bed, "%s: %s", bed->event->name, strerror(errno));

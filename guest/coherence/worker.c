@@ -60,22 +60,40 @@ void worker_stop(struct worker *worker)
 	pthread_join(worker->thread, NULL);
 }
 
-void worker_begin(struct worker *worker)
+static void begin(struct worker *worker)
 {
 	uint32_t turn = atomic_load(&worker->asked) + 1;
-	uint64_t until;
 
 	atomic_store(&worker->asked, turn);
 	futex(&worker->asked, FUTEX_WAKE, 1);
 	while (atomic_load(&worker->begun) != turn)
 		sched_yield();
+}
+
+static bool busy(struct worker *worker)
+{
+	return atomic_load(&worker->done) != atomic_load(&worker->asked);
+}
+
+void worker_begin(struct worker *worker)
+{
+	uint64_t until;
+
+	begin(worker);
 	until = clock_ns() + (worker->ns ? bed_random(worker->bed, worker->ns) : 0);
 	while (clock_ns() < until)
 		;
 }
 
+void worker_begin_until(struct worker *worker, bool (*moment)(const struct bed *bed))
+{
+	begin(worker);
+	while (busy(worker) && !moment(worker->bed))
+		;
+}
+
 void worker_wait(struct worker *worker)
 {
-	while (atomic_load(&worker->done) != atomic_load(&worker->asked))
+	while (busy(worker))
 		sched_yield();
 }

@@ -25,6 +25,8 @@ void worker_stop(struct worker *worker);
 
 /* Let it begin, and come back at a random moment of what it does. */
 void worker_begin(struct worker *worker);
+/* The same, but as soon as the moment has come, or when it is done. */
+void worker_begin_until(struct worker *worker, bool (*moment)(const struct bed *bed));
 void worker_wait(struct worker *worker);
 
 #endif

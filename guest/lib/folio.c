@@ -15,6 +15,7 @@
 #define LARGEST_FOLIO_PAGES 512
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
+#define PAGEMAP_SOFT_DIRTY (UINT64_C(1) << 55)
 #define NO_FRAME UINT64_MAX
 #define FLAG(name) (UINT64_C(1) << KPF_##name)
 
@@ -40,12 +41,19 @@ static size_t read_words(int fd, uint64_t *words, uint64_t index, size_t count)
 	return got < 0 ? 0 : got / sizeof(*words);
 }
 
-/* Frame number of an address; NO_FRAME if nothing is mapped there. 0 is one where memory starts at 0. */
-static uint64_t frame_of(const struct eyes *eyes, const char *address)
+static uint64_t entry_of(int pagemap, const void *address)
 {
 	uint64_t entry = 0;
 
-	read_words(eyes->pagemap, &entry, (uintptr_t)address / PAGE_BYTES, 1);
+	read_words(pagemap, &entry, (uintptr_t)address / PAGE_BYTES, 1);
+	return entry;
+}
+
+/* Frame number of an address; NO_FRAME if nothing is mapped there. 0 is one where memory starts at 0. */
+static uint64_t frame_of(const struct eyes *eyes, const void *address)
+{
+	uint64_t entry = entry_of(eyes->pagemap, address);
+
 	return entry & PAGEMAP_PRESENT ? entry & PAGEMAP_PFN : NO_FRAME;
 }
 
@@ -108,6 +116,27 @@ uint64_t folio_frame(const void *address)
 
 	close(eyes.pagemap);
 	return frame;
+}
+
+bool folio_soft_dirty(const void *address)
+{
+	int pagemap = open_or_quit("/proc/self/pagemap");
+	uint64_t entry = entry_of(pagemap, address);
+
+	close(pagemap);
+	return entry & PAGEMAP_SOFT_DIRTY;
+}
+
+size_t folio_first_absent(const void *address, size_t pages)
+{
+	int pagemap = open_or_quit("/proc/self/pagemap");
+	uint64_t entries[LARGEST_FOLIO_PAGES];
+	size_t got = read_words(pagemap, entries, (uintptr_t)address / PAGE_BYTES, pages), i = 0;
+
+	while (i < got && entries[i] & PAGEMAP_PRESENT)
+		i++;
+	close(pagemap);
+	return i < got ? i : pages;
 }
 
 static uint64_t frame_word(const char *path, uint64_t frame)

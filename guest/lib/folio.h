@@ -3,6 +3,7 @@
 #ifndef GUEST_FOLIO_H
 #define GUEST_FOLIO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +20,14 @@ struct folio_census folio_census(const char *base, size_t bytes, size_t folio_by
 /* Frame number of the page at an address; UINT64_MAX if nothing is mapped there. */
 uint64_t folio_frame(const void *address);
 
+/* Index of the first page from an address on where nothing is mapped; `pages`, at most 512, if there is none. */
+size_t folio_first_absent(const void *address, size_t pages);
+
 /* The flags of /proc/kpageflags of the page at an address; 0 if nothing is mapped there. */
 uint64_t folio_flags(const void *address);
+
+/* Written since /proc/self/clear_refs was told to forget; false, too, where the kernel does not tell. */
+bool folio_soft_dirty(const void *address);
 
 /* "frame 0x1234, kpageflags 0x..., mapped 2 times": to tell why a page does not do as it should. */
 void folio_describe(const char *address, char *text, size_t size);

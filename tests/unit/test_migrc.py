@@ -18,7 +18,7 @@ from ferry.suites.context import Context
 WORDS = {"write_fault", "swap_fault", "numa_fault", "unmap", "gup", "mixed", "file_open", "file_recheck",
          "pending", "fork", "quarantine", "drain", "generation"}
 #: Why these are left out stands beside the table.
-UNREACHABLE = {"numa_fault", "swap_fault"}
+UNREACHABLE = {"numa_fault"}
 
 
 def events() -> set[str]:

@@ -7,6 +7,7 @@
 #include <linux/migrc_check.h>
 #include <linux/migrc_file.h>
 #include <linux/mm.h>
+#include <linux/rmap.h>
 #include <linux/sched.h>
 
 /**
@@ -48,6 +49,22 @@ enum migrc_cause {
 };
 
 /**
+ * enum migrc_seen - what the PTEs of a folio were
+ * @MIGRC_SEEN_DEFERRED: cleared without a flush
+ * @MIGRC_SEEN_WRITABLE: writable, or about to be flushed because they were
+ * @MIGRC_SEEN_REFUSED:	read-only, but of a folio that is not deferred
+ * @MIGRC_SEEN_HINTING:	in no TLB
+ *
+ * Once the second or third is seen, all PTEs that follow are flushed as without migrc.
+ */
+enum migrc_seen {
+	MIGRC_SEEN_DEFERRED = BIT(0),
+	MIGRC_SEEN_WRITABLE = BIT(1),
+	MIGRC_SEEN_REFUSED = BIT(2),
+	MIGRC_SEEN_HINTING = BIT(3),
+};
+
+/**
  * struct migrc_batch - one batch of migrate_pages(), zero on its stack at first
  * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios that wait for their flush
@@ -56,9 +73,8 @@ enum migrc_cause {
  * @budget:	base pages that the quarantine still has room for
  * @reserved:	base pages that were taken from the quarantine's bound for this batch
  * @nr_ptes:	PTEs whose flush was left out, of the whole batch
- * @nr_writable: folios of which a PTE was not read-only
- * @folio:	the one that is being unmapped; NULL once one of its PTEs was flushed as
- *		without migrc, as all that follow are then
+ * @nr_writable: mapped folios of which not all PTEs were read-only, or that had none
+ * @seen:	&enum migrc_seen of the folio that is being unmapped
  * @folio_ptes:	PTEs of it whose flush was left out
  * @lacking:	base pages of a folio that there was no room for
  * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
@@ -76,8 +92,8 @@ struct migrc_batch {
 	long reserved;
 	unsigned long nr_ptes;
 	unsigned long nr_writable;
-	struct folio *folio;
 	long lacking;
+	unsigned int seen;
 	unsigned int folio_ptes;
 	bool begun;
 	bool flushed;
@@ -103,8 +119,8 @@ void __migrc_drain(enum migrc_cause cause);
 void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
-bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src, bool mixed);
-bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte);
+unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
+bool __migrc_defers(struct folio *src, struct mm_struct *mm, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
 
@@ -178,74 +194,45 @@ static inline void migrc_batch_end(struct migrc_batch *batch)
 }
 
 /**
- * migrc_folio_begin() - a folio is about to be unmapped for migration
- * @src: the folio, locked
- *
- * Context: process context. May sleep.
- */
-static inline void migrc_folio_begin(struct folio *src)
-{
-	struct migrc_batch *batch;
-
-	if (!static_branch_unlikely(&migrc_used))
-		return;
-	batch = current->migrc;
-	if (!batch)
-		return;
-	if (unlikely(batch->lacking))
-		migrc_more_room(batch, batch->lacking);
-	batch->folio = src;
-}
-
-/**
- * migrc_folio_end() - it was unmapped, or could not be
- * @src: as given to migrc_folio_begin()
+ * migrc_folio_end() - a folio was unmapped with TTU_DEFER_FLUSH, or could not be
+ * @batch:	the batch that it belongs to
+ * @src:	the folio, locked
  *
  * Context: process context. May sleep.
  * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src, 0 if not.
  */
-static inline unsigned long migrc_folio_end(struct folio *src)
+static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 {
-	struct migrc_batch *batch;
-	bool mixed;
-
 	if (!static_branch_unlikely(&migrc_used))
 		return 0;
-	batch = current->migrc;
-	if (!batch)
-		return 0;
-	mixed = !batch->folio;
-	batch->folio = NULL;
-	if (!batch->folio_ptes || !__migrc_folio_end(batch, src, mixed))
-		return 0;
-	return MIGRC_FOLIO_DEFERRED;
+	if (batch->seen)
+		return __migrc_folio_end(batch, src);
+	batch->nr_writable++;
+	return 0;
 }
 
 /**
  * migrc_defers() - may the flush of this PTE wait?
+ * @src:	folio that it maps
+ * @flags:	what try_to_migrate() was given
  * @mm:		address space
  * @pte:	the PTE, present
  *
- * What can be written is decided here: memory that gains nothing shall cost nothing.
+ * What is written is decided here: memory that gains nothing shall cost nothing. Of a folio
+ * of one anonymous page that can be written there is no other PTE, so nobody need remember.
  *
  * Context: under the PTE's lock, which the caller keeps until migrc_deferred().
  * Return: true if the caller is to clear the PTE without a flush, and to call
  * migrc_deferred() then.
  */
-static inline bool migrc_defers(struct mm_struct *mm, pte_t pte)
+static inline bool migrc_defers(struct folio *src, enum ttu_flags flags,
+				struct mm_struct *mm, pte_t pte)
 {
-	struct migrc_batch *batch;
-
 	if (!static_branch_unlikely(&migrc_used))
 		return false;
-	batch = current->migrc;
-	if (!batch || !batch->folio)
+	if (pte_write(pte) && folio_test_anon(src) && !folio_test_large(src))
 		return false;
-	if (!pte_write(pte))
-		return __migrc_defers(batch, mm, pte);
-	batch->folio = NULL;
-	batch->nr_writable++;
-	return false;
+	return (flags & TTU_DEFER_FLUSH) && __migrc_defers(src, mm, pte);
 }
 
 /**
@@ -298,9 +285,17 @@ static inline void migrc_drain(enum migrc_cause cause) { }
 static inline void migrc_batch_begin(struct migrc_batch *batch,
 				     enum migrate_reason reason) { }
 static inline void migrc_batch_end(struct migrc_batch *batch) { }
-static inline void migrc_folio_begin(struct folio *src) { }
-static inline unsigned long migrc_folio_end(struct folio *src) { return 0; }
-static inline bool migrc_defers(struct mm_struct *mm, pte_t pte) { return false; }
+static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct folio *src)
+{
+	return 0;
+}
+
+static inline bool migrc_defers(struct folio *src, enum ttu_flags flags,
+				struct mm_struct *mm, pte_t pte)
+{
+	return false;
+}
+
 static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
 				  pte_t pte) { }
 static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }

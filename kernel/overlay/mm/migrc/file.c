@@ -35,6 +35,7 @@
 #include <linux/magic.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
+#include <uapi/linux/gfs2_ondisk.h>
 
 #include "internal.h"
 
@@ -47,6 +48,14 @@ static atomic64_t migrc_files_clean = ATOMIC64_INIT(1);
 static atomic64_t *migrc_file_note(const struct inode *inode)
 {
 	return &migrc_file_notes[hash_ptr(inode, MIGRC_FILE_BITS)];
+}
+
+static bool migrc_fs_eligible(const struct super_block *sb)
+{
+	if (!(sb->s_type->fs_flags & FS_REQUIRES_DEV))
+		return false;
+	/* fuseblk has a server, and gfs2's quota file is not marked as such. */
+	return sb->s_magic != FUSE_SUPER_MAGIC && sb->s_magic != GFS2_MAGIC;
 }
 
 static bool migrc_may_be_written(const struct inode *inode)
@@ -68,9 +77,7 @@ bool migrc_file_eligible(const struct folio *folio)
 	if (!S_ISREG(inode->i_mode) || (inode->i_sb->s_flags & SB_KERNMOUNT) ||
 	    IS_NOQUOTA(inode))
 		return false;
-	if (!shmem_mapping(folio->mapping) &&
-	    (!(inode->i_sb->s_type->fs_flags & FS_REQUIRES_DEV) ||
-	     inode->i_sb->s_magic == FUSE_SUPER_MAGIC))
+	if (!shmem_mapping(folio->mapping) && !migrc_fs_eligible(inode->i_sb))
 		return false;
 	return !migrc_may_be_written(inode);
 }

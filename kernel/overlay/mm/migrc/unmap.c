@@ -24,8 +24,9 @@
  * the permission when it was cleared, so it was not deferred.
  *
  * Life cycle: migrate_pages_batch() has a struct migrc_batch on its stack, which current
- * points to while the batch lasts; migrc_folio_begin() and _end() enclose try_to_migrate().
- * Allocating a destination may reclaim or compact, which are batches within the batch.
+ * points to while the batch lasts. try_to_migrate() is told of it by TTU_DEFER_FLUSH, since
+ * others call that, too, within a batch: allocating a destination may reclaim, which splits
+ * folios, or compact, which is a batch within the batch. migrc_folio_end() follows.
  *
  * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
  */
@@ -115,18 +116,17 @@ void __migrc_batch_end(struct migrc_batch *batch)
 	/* It may have begun before migrc was first switched on. */
 	if (!batch->begun)
 		return;
+	if (current->migrc == batch)
+		migrc_count_batch(batch);
 	current->migrc = batch->outer;
-	migrc_count_batch(batch);
 	migrc_unreserve(batch->reserved - batch->nr_kept);
 	if (batch->nr_kept)
 		migrc_quarantine(batch);
 }
 
 /* Under the lock of a PTE: it must not sleep. */
-static bool migrc_eligible(struct migrc_batch *batch)
+static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 {
-	struct folio *src = batch->folio;
-
 	if (folio_test_ksm(src) || folio_test_hugetlb(src))
 		return false;
 	/* Its PTEs come to mean poison: nobody may go on reading it. */
@@ -146,23 +146,29 @@ static bool migrc_eligible(struct migrc_batch *batch)
 }
 
 /* See migrc_folio_end(). */
-bool __migrc_folio_end(struct migrc_batch *batch, struct folio *src, bool mixed)
+unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 {
-	unsigned int ptes = batch->folio_ptes;
+	unsigned int ptes = batch->folio_ptes, seen = batch->seen;
 
 	batch->folio_ptes = 0;
+	batch->seen = 0;
+	batch->nr_writable += !!(seen & MIGRC_SEEN_WRITABLE);
+	batch->flushed |= !!(seen & MIGRC_SEEN_REFUSED);
+	if (unlikely(batch->lacking))
+		migrc_more_room(batch, batch->lacking);
 	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
-	if (folio_mapped(src))
-		return false;
-	if (mixed || (!folio_test_anon(src) && !migrc_file_commit(src))) {
+	if (!(seen & MIGRC_SEEN_DEFERRED) || folio_mapped(src))
+		return 0;
+	if ((seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)) ||
+	    (!folio_test_anon(src) && !migrc_file_commit(src))) {
 		if (!migrc_skips(MIGRC_MIXED))
 			__migrc_drain(MIGRC_MIXED);
 		batch->flushed = true;
-		return false;
+		return 0;
 	}
 	batch->budget -= folio_nr_pages(src);
 	batch->nr_ptes += ptes;
-	return true;
+	return MIGRC_FOLIO_DEFERRED;
 }
 
 /* No CPU can write through an earlier state of a PTE that is read-only now. */
@@ -176,20 +182,23 @@ static bool migrc_read_only(const struct mm_struct *mm)
 }
 
 /* See migrc_defers(). */
-bool __migrc_defers(struct migrc_batch *batch, struct mm_struct *mm, pte_t pte)
+bool __migrc_defers(struct folio *src, struct mm_struct *mm, pte_t pte)
 {
+	struct migrc_batch *batch = current->migrc;
+
+	if (!batch || (batch->seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)))
+		return false;
 	/* A hinting PTE is in no TLB; there is nothing to defer. */
 	if (pte_protnone(pte) && !mm_tlb_flush_pending(mm))
-		return false;
-	if (!batch->folio_ptes && !migrc_eligible(batch)) {
-		batch->folio = NULL;
-		batch->flushed = true;
-		return false;
-	}
-	if (migrc_read_only(mm) && !mm_has_notifiers(mm))
+		batch->seen |= MIGRC_SEEN_HINTING;
+	else if (pte_write(pte))
+		batch->seen |= MIGRC_SEEN_WRITABLE;
+	else if (!batch->folio_ptes && !migrc_eligible(batch, src))
+		batch->seen |= MIGRC_SEEN_REFUSED;
+	else if (!migrc_read_only(mm) || mm_has_notifiers(mm))
+		batch->seen |= MIGRC_SEEN_WRITABLE;
+	else
 		return true;
-	batch->folio = NULL;
-	batch->nr_writable++;
 	return false;
 }
 
@@ -208,6 +217,7 @@ void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 	/* The checker dates it first: what it takes for owed is owed then. */
 	migrc_check_deferred(mm, addr, pte);
 	migrc_space_defer(mm);
+	batch->seen |= MIGRC_SEEN_DEFERRED;
 	batch->folio_ptes++;
 	if (batch->space == mm)
 		return;
