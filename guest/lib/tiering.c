@@ -67,16 +67,19 @@ static void need(const char *path, const char *value)
 		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
 }
 
-void tiering_enable(void)
+void tiering_enable(unsigned int scan_ms)
 {
+	char least[16], most[16];
+
 	need("/sys/kernel/mm/numa/demotion_enabled", "true");
 	/* 7.3 starts no reclaim that is asked for unless a node has more of these than the ratios say. */
 	need("/proc/sys/vm/min_unmapped_ratio", "0");
 	need("/proc/sys/vm/min_slab_ratio", "0");
-	/* Its own pace, a look a second and less often later, is meant for hours. */
-	need(SCANNING "scan_delay_ms", "100");
-	need(SCANNING "scan_period_min_ms", "100");
-	need(SCANNING "scan_period_max_ms", "200");
+	snprintf(least, sizeof(least), "%u", scan_ms);
+	snprintf(most, sizeof(most), "%u", 2 * scan_ms);
+	need(SCANNING "scan_delay_ms", least);
+	need(SCANNING "scan_period_min_ms", least);
+	need(SCANNING "scan_period_max_ms", most);
 	need(BALANCING, "2");
 }
 

@@ -8,8 +8,11 @@
 /* Ends the program with EXIT_MISSING unless `low` is a node of a lower memory tier than `top`. */
 void tiering_require(int top, int low);
 
-/* Promote by hinting faults, demote in reclaim, look at page tables often; until the program exits. */
-void tiering_enable(void);
+/*
+ * Promote by hinting faults, demote in reclaim, look at page tables every `scan_ms` milliseconds or half as often; until
+ * the program exits. The kernel's own pace is meant for hours: a second at first, up to a minute later.
+ */
+void tiering_enable(unsigned int scan_ms);
 
 /* NUMA balancing of no kind, until the program exits. A kernel without it has nothing to turn off. */
 void tiering_disable(void);

@@ -104,8 +104,8 @@ static void fill_in(struct options *options)
 	if (!options->bytes)
 		quit(EXIT_MISSING, "--from: node %d has nothing free to fill", options->from);
 	if (workload->tiered) {
-		options->kind = TARGET_WRITABLE;
-		options->kind_name = "writable";
+		options->kind = TARGET_UNBOUND;
+		options->kind_name = "anon";
 	}
 	if (!workload->moves && options->moves)
 		quit(EXIT_USAGE, "--moves: %s moves as many as it does", workload->name);

@@ -11,6 +11,9 @@
 #include "quit.h"
 #include "stamp.h"
 
+/* Some prime, so that the readers' steps have nothing in common. */
+#define STEP 7919
+
 /* Each counts in a cache line of its own: they must not slow each other down. */
 struct reader {
 	_Alignas(64) _Atomic uint64_t reads;
@@ -25,13 +28,27 @@ static size_t window_pages;
 static atomic_uint window_now;
 static atomic_bool stopping;
 
+/*
+ * Each page once, in an order of each reader's own: readers in step would meet at each page that moves, and then it is
+ * the second one's fault that decides what becomes of it. An odd step visits each of a power of two; what is too much
+ * is left out.
+ */
 static void read_window(struct reader *reader, uint64_t pass)
 {
-	size_t first = atomic_load(&window_now) * window_pages;
+	size_t first = atomic_load(&window_now) * window_pages, count = window_pages / target->step, room = 1;
+	size_t step = 2 * (STEP * (reader - readers + 1) + pass) + 1, at = pass;
 	uint64_t seen = 0;
 
-	for (size_t page = first; page < first + window_pages; page += target->step, seen++)
+	while (room < count)
+		room *= 2;
+	for (size_t i = 0; i < room; i++, at += step) {
+		size_t page = first + (at & (room - 1)) * target->step;
+
+		if ((at & (room - 1)) >= count)
+			continue;
 		target_check_word(target, page, (pass + page) % PAGE_WORDS);
+		seen++;
+	}
 	atomic_fetch_add_explicit(&reader->reads, seen, memory_order_relaxed);
 }
 

@@ -105,8 +105,8 @@ void target_open(struct target *target, enum target_kind kind, size_t bytes, int
 	if (of_file)
 		map_file(target, of_file, node, file);
 	if (of_file < pages)
-		map_anon(target, of_file, pages, kind == TARGET_WRITABLE ? -1 : node);
-	if (of_file < pages && kind != TARGET_WRITABLE)
+		map_anon(target, of_file, pages, kind == TARGET_UNBOUND ? -1 : node);
+	if (of_file < pages)
 		seal_anon(target, of_file, pages);
 	target_verify(target);
 }

@@ -14,6 +14,9 @@
 #include "table.h"
 #include "tiering.h"
 
+/* Ten times the kernel's pace, since the guest has minutes. */
+#define SCAN_MS 100
+
 /* Everything that can be refused is refused here, before time is spent. */
 static void set_up_machine(const struct options *options)
 {
@@ -22,7 +25,7 @@ static void set_up_machine(const struct options *options)
 	migrc_grant(&options->migrc);
 	if (options->tiered) {
 		tiering_require(options->top, options->low);
-		tiering_enable();
+		tiering_enable(SCAN_MS);
 	}
 }
 

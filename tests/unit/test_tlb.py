@@ -129,9 +129,10 @@ def test_rows_beside_stock(made_up_guest: Guest, capsys: pytest.CaptureFixture[s
 
 def test_boots_of_both_kernels_alternate_on_the_machine_that_a_workload_needs(made_up_guest: Guest) -> None:
     assert bench("--quick") == 0
-    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["stock", "ferry"] * 4
-    (_, tiered, hinting), (_, flat, others) = made_up_guest.booted[0], made_up_guest.booted[2]
+    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["stock", "ferry"] * 6
+    (_, tiered, hinting), (_, lone, compaction), (_, flat, others) = made_up_guest.booted[:5:2]
     assert "--workload hinting" in hinting and not tiered.nodes[1].cpus and tiered.nodes[1].latency_ns
+    assert "--workload compaction" in compaction and not lone.nodes[1].cpus
     assert "--workload single" in others and flat.nodes[1].cpus == "2-3"
     assert "--migrc" not in hinting and "--migrc 1" in made_up_guest.booted[1][2]
 

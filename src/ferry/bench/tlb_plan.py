@@ -14,7 +14,6 @@ from ferry.boards import Board
 MIB = 1 << 20
 PAGE = 4096
 
-MOVING = ("move_pages", "single", "compaction")
 WORKLOADS = ("hinting", "compaction", "move_pages", "single", "xslookup")
 DEFAULT_WORKLOADS = ("hinting", "compaction", "move_pages", "single")
 #: The boards whose CPUs interrupt each other to flush a TLB: an arm64 one has an instruction for it.
@@ -23,10 +22,10 @@ TIERED = "x86-tier"
 DEFAULT_RATIOS = ("1:4", "1:8")
 
 #: Page moves of one sample; compaction makes as many as it makes.
-MOVES = {"move_pages": 65536, "single": 512, "hinting": 8192}
-QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 4096}
+MOVES = {"move_pages": 65536, "single": 512, "hinting": 30000}
+QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 15000}
 #: A node that single pages with holes fill within seconds, on an emulated machine too.
-COMPACTED_MIB = 512
+COMPACTED_MIB = 768
 #: Nodes of xslookup together, unless the fast one were smaller than a kernel needs; both whole memory sections.
 TIERS_MIB, SECTION_MIB = 1280, 128
 #: More than any of the fast nodes has free.
@@ -120,8 +119,8 @@ def works(names: list[str], board: Board, ratios: list[str], quick: bool) -> tup
 
 
 def tlbbench(workload: str, board: Board, quick: bool) -> Work:
-    """Flat workloads on the board with a node that compaction fills; hinting where the nodes are tiers."""
-    machine = flat(board) if workload in MOVING else tiered(board)
+    """Each on the machine that it needs."""
+    machine = {"hinting": tiered(board), "compaction": lone(board)}.get(workload, board)
     moves = (QUICK_MOVES if quick else MOVES).get(workload)
     words = ["--workload", workload, "--settle-ms", str(QUICK_SETTLE_MS if quick else SETTLE_MS)]
     words += ["--moves", str(moves)] if moves else ["--from", "1", "--to", "0"]
@@ -136,10 +135,10 @@ def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     return Work("xslookup", tiered(board, ratio), "xslookup", words, TABLE_BYTES, ratio)
 
 
-def flat(board: Board) -> Board:
-    """The board with a second node that is soon full."""
-    first, second = board.nodes
-    return dataclasses.replace(board, nodes=(first, dataclasses.replace(second, memory_mib=COMPACTED_MIB)))
+def lone(board: Board) -> Board:
+    """The board with all CPUs at its first node, so that nobody's memory but the workload's is at the other."""
+    fast, slow = boards.load(TIERED).nodes
+    return dataclasses.replace(board, nodes=(fast, dataclasses.replace(slow, memory_mib=COMPACTED_MIB)))
 
 
 def tiered(board: Board, ratio: str | None = None) -> Board:

@@ -43,6 +43,8 @@ class TlbRow(Row, total=False):
     baseline_moved_pages: float | None
     migrated_pages: float | None
     baseline_migrated_pages: float | None
+    kept_kb: float | None
+    baseline_kept_kb: float | None
     moves_per_second: float | None
     baseline_moves_per_second: float | None
     lookups_per_second: float | None
@@ -158,6 +160,13 @@ def per_1000(name: str) -> Callable[[Event], float | None]:
     return of
 
 
+def kept_kb(event: Event) -> float | None:
+    """How much less is free (kB, both nodes) once nothing is deferred any more than before the work began."""
+    free = [event.get(f"{when}_free_{node}_kb") for when in ("before", "settled") for node in ("from", "to")]
+    known = [size for size in free if size is not None]
+    return float(sum(known[:2]) - sum(known[2:])) if known == free else None
+
+
 IPIS, FLUSHES = "ipis", "nr_tlb_remote_flush"
 FIGURES: dict[str, Callable[[Event], float | None]] = {
     "ipis": counted(IPIS),
@@ -166,6 +175,7 @@ FIGURES: dict[str, Callable[[Event], float | None]] = {
     "flushes_per_1000_moves": per_1000(FLUSHES),
     "moved_pages": moved,
     "migrated_pages": counted("pgmigrate_success"),
+    "kept_kb": kept_kb,
 }
 
 

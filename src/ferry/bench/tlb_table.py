@@ -13,7 +13,8 @@ from ferry.formats import Grid, Record, figure
 NAME = "tlb"
 #: Key of a row's counts and heading: the baseline's and ours stand one above the other.
 COLUMNS = {"ipis": "TLB shootdown IPIs", "ipis_per_1000_moves": "IPIs per\n1,000 migrated pages",
-           "flushes": "remote TLB flushes", "moved_pages": "pages moved"}
+           "flushes": "remote TLB flushes", "moved_pages": "pages moved",
+           "kept_kb": "kB less free\nafterwards"}
 
 
 def grid(document: Document) -> Grid:

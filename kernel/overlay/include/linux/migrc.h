@@ -120,7 +120,7 @@ void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
 unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
-bool __migrc_defers(struct folio *src, struct mm_struct *mm, pte_t pte);
+bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
 
@@ -214,8 +214,8 @@ static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct fo
 /**
  * migrc_defers() - may the flush of this PTE wait?
  * @src:	folio that it maps
+ * @vma:	where the PTE is
  * @flags:	what try_to_migrate() was given
- * @mm:		address space
  * @pte:	the PTE, present
  *
  * What is written is decided here: memory that gains nothing shall cost nothing. Of a folio
@@ -225,14 +225,14 @@ static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct fo
  * Return: true if the caller is to clear the PTE without a flush, and to call
  * migrc_deferred() then.
  */
-static inline bool migrc_defers(struct folio *src, enum ttu_flags flags,
-				struct mm_struct *mm, pte_t pte)
+static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
+				enum ttu_flags flags, pte_t pte)
 {
 	if (!static_branch_unlikely(&migrc_used))
 		return false;
 	if (pte_write(pte) && folio_test_anon(src) && !folio_test_large(src))
 		return false;
-	return (flags & TTU_DEFER_FLUSH) && __migrc_defers(src, mm, pte);
+	return (flags & TTU_DEFER_FLUSH) && __migrc_defers(src, vma, pte);
 }
 
 /**
@@ -274,6 +274,52 @@ static inline void migrc_fork_end(struct mm_struct *mm)
 	WRITE_ONCE(mm->migrc.forking, false);
 }
 
+extern struct migrc_batch migrc_scan;
+
+/**
+ * migrc_scan_begin() - NUMA balancing is about to take access from PTEs
+ * @mm: the address space, mmap_lock held, which keeps others from taking write permission
+ *
+ * Until migrc_scan_end() these PTEs have a flush pending that says nothing about memory that
+ * cannot be written anyway.
+ *
+ * Context: process context.
+ */
+static inline void migrc_scan_begin(struct mm_struct *mm)
+{
+	atomic_inc(&mm->migrc.scans);
+	if (static_branch_unlikely(&migrc_used))
+		current->migrc = &migrc_scan;
+}
+
+/**
+ * migrc_scan_end() - and has flushed them
+ * @mm: as given to migrc_scan_begin()
+ *
+ * Context: process context.
+ */
+static inline void migrc_scan_end(struct mm_struct *mm)
+{
+	if (current->migrc == &migrc_scan)
+		current->migrc = NULL;
+	atomic_dec(&mm->migrc.scans);
+}
+
+/**
+ * migrc_flush_unmap() - migrc_flush() for whoever is about to change PTEs
+ * @mm: the address space
+ *
+ * But for a scan of NUMA balancing: it takes access away and gives it back, and until then a
+ * CPU that reads an old place reads nothing wrong.
+ *
+ * Context: as for migrc_flush().
+ */
+static inline void migrc_flush_unmap(struct mm_struct *mm)
+{
+	if (static_branch_unlikely(&migrc_used) && current->migrc != &migrc_scan)
+		migrc_flush(mm, MIGRC_UNMAP);
+}
+
 #else /* !CONFIG_MIGRC */
 
 #define MIGRC_FOLIO_DEFERRED	0
@@ -290,8 +336,8 @@ static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct fo
 	return 0;
 }
 
-static inline bool migrc_defers(struct folio *src, enum ttu_flags flags,
-				struct mm_struct *mm, pte_t pte)
+static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
+				enum ttu_flags flags, pte_t pte)
 {
 	return false;
 }
@@ -301,6 +347,9 @@ static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
 static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
+static inline void migrc_scan_begin(struct mm_struct *mm) { }
+static inline void migrc_scan_end(struct mm_struct *mm) { }
+static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
 #endif /* CONFIG_MIGRC */
 #endif /* _LINUX_MIGRC_H */

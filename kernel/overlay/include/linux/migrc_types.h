@@ -12,6 +12,8 @@
  * @node:	in the list of spaces that may owe a flush
  * @forking:	fork has write-protected PTEs that it has not flushed yet; written under
  *		mmap_lock, read under the lock of the PTE in question
+ * @scans:	NUMA balancing's, that have taken access from PTEs and not flushed them yet;
+ *		changed under mmap_lock, read under the lock of the PTE in question
  * @noted:	for the checker: when it last remembered a PTE of the space
  * @checked:	for the checker: when it last saw the whole space flushed
  *
@@ -24,6 +26,7 @@ struct migrc_space {
 	s64 gathered;
 	struct list_head node;
 	bool forking;
+	atomic_t scans;
 #ifdef CONFIG_MIGRC_DEBUG
 	atomic64_t noted;
 	atomic64_t checked;

@@ -3,9 +3,10 @@
  * DOC: Memory pressure
  *
  * The quarantine is memory that could be free. A shrinker gives it back before reclaim
- * takes anything of use: it costs one flush, no I/O. kswapd and those who reclaim ahead of
- * need call it as they go, and their own demotions go on being deferred. Once a node is below
- * its lowest watermark, where tasks have to reclaim by themselves, migrc pauses for a while.
+ * takes anything of use: it costs one flush, no I/O. It has nothing to give while the node
+ * has as much free memory as kswapd wants it to have: who reclaims ahead of need, to demote
+ * what is cold, would flush for each few pages that it demotes. Once a node is below its
+ * lowest watermark, where tasks have to reclaim by themselves, migrc pauses for a while.
  *
  * Lock order: as for migrc_drain(), called from within reclaim.
  */
@@ -39,22 +40,25 @@ bool migrc_paused(void)
 	return false;
 }
 
-static unsigned long migrc_shrink_count(struct shrinker *shrinker,
-					struct shrink_control *sc)
-{
-	return migrc_quarantined() ?: SHRINK_EMPTY;
-}
-
-static bool migrc_node_is_short(int nid)
+/* Of what a program may have: low zones keep a reserve, and often have much free. */
+static bool migrc_node_is_below(int nid, enum zone_watermarks mark)
 {
 	struct zone *zone;
 
 	for_each_populated_zone(zone) {
 		if (zone_to_nid(zone) == nid &&
-		    zone_page_state(zone, NR_FREE_PAGES) >= min_wmark_pages(zone))
+		    zone_watermark_ok(zone, 0, wmark_pages(zone, mark), MAX_NR_ZONES - 1, 0))
 			return false;
 	}
 	return true;
+}
+
+static unsigned long migrc_shrink_count(struct shrinker *shrinker,
+					struct shrink_control *sc)
+{
+	if (!migrc_node_is_below(sc->nid, WMARK_HIGH))
+		return SHRINK_EMPTY;
+	return migrc_quarantined() ?: SHRINK_EMPTY;
 }
 
 static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
@@ -62,7 +66,7 @@ static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 {
 	unsigned long pages = migrc_quarantined();
 
-	if (migrc_node_is_short(sc->nid))
+	if (migrc_node_is_below(sc->nid, WMARK_MIN))
 		WRITE_ONCE(migrc_paused_until, (jiffies + MIGRC_PAUSE) | 1);
 	if (!pages)
 		return SHRINK_STOP;

@@ -51,6 +51,7 @@ void migrc_space_init(struct mm_struct *mm)
 	atomic64_set(&mm->migrc.flushed, 1);
 	mm->migrc.gathered = 0;
 	mm->migrc.forking = false;
+	atomic_set(&mm->migrc.scans, 0);
 	INIT_LIST_HEAD(&mm->migrc.node);
 	migrc_check_init(mm);
 }

@@ -9,7 +9,9 @@
  *   - the PTE gives no write permission, and no CPU can have a TLB entry that still does:
  *     no other flush of the address space is pending. Then the source does not change while
  *     it is copied, nor after. (fork write-protects the parent's PTEs long before it
- *     flushes them, and says so: migrc_fork_begin().)
+ *     flushes them, and says so: migrc_fork_begin(). A scan of NUMA balancing takes access
+ *     from PTEs, which tells nothing of what they were; but where the area may not be
+ *     written they were not writable: migrc_scan_begin().)
  *   - that holds for all PTEs of the folio. If one turns out to be writable, its holder
  *     could write the copy while others read the source: the spaces are flushed (mixed).
  *   - a file's folio can be written by nobody else, see file.c. KSM's folios are left alone:
@@ -38,6 +40,9 @@
 
 #include "arch.h"
 #include "internal.h"
+
+/* In a task's ->migrc it says that the task scans for NUMA balancing; there is no batch. */
+struct migrc_batch migrc_scan;
 
 /* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
 #define MIGRC_BATCH_PAGES	512L
@@ -171,20 +176,37 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 	return MIGRC_FOLIO_DEFERRED;
 }
 
-/* No CPU can write through an earlier state of a PTE that is read-only now. */
-static bool migrc_read_only(const struct mm_struct *mm)
+/*
+ * Is the flush that is pending one of NUMA balancing's scans, of memory that may not be written?
+ *
+ * A scan holds mmap_lock for reading. So nobody is on the way of taking write permission from
+ * PTEs, and whoever did has flushed; and flags of the area that forbid writing did so then. If
+ * the scan ends between the two looks, it has flushed this PTE, too.
+ */
+static bool migrc_scanned(const struct vm_area_struct *vma)
 {
+	if ((vma->vm_flags & VM_WRITE) && !migrc_skips(MIGRC_SKIP_SCAN))
+		return false;
+	return atomic_read(&vma->vm_mm->migrc.scans);
+}
+
+/* No CPU can write through an earlier state of a PTE that is read-only now. */
+static bool migrc_read_only(const struct vm_area_struct *vma)
+{
+	struct mm_struct *mm = vma->vm_mm;
+
 	if (READ_ONCE(mm->migrc.forking))
 		return migrc_skips(MIGRC_SKIP_FORK) && migrc_check_pending();
-	if (mm_tlb_flush_pending(mm))
+	if (mm_tlb_flush_pending(mm) && !migrc_scanned(vma))
 		return migrc_skips(MIGRC_SKIP_PENDING) && migrc_check_pending();
 	return true;
 }
 
 /* See migrc_defers(). */
-bool __migrc_defers(struct folio *src, struct mm_struct *mm, pte_t pte)
+bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
 {
 	struct migrc_batch *batch = current->migrc;
+	struct mm_struct *mm = vma->vm_mm;
 
 	if (!batch || (batch->seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)))
 		return false;
@@ -195,7 +217,7 @@ bool __migrc_defers(struct folio *src, struct mm_struct *mm, pte_t pte)
 		batch->seen |= MIGRC_SEEN_WRITABLE;
 	else if (!batch->folio_ptes && !migrc_eligible(batch, src))
 		batch->seen |= MIGRC_SEEN_REFUSED;
-	else if (!migrc_read_only(mm) || mm_has_notifiers(mm))
+	else if (!migrc_read_only(vma) || mm_has_notifiers(mm))
 		batch->seen |= MIGRC_SEEN_WRITABLE;
 	else
 		return true;
