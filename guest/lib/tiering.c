@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <numaif.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,11 @@
 #include "quit.h"
 #include "sysfile.h"
 
+#ifndef MPOL_F_NUMA_BALANCING
+#define MPOL_F_NUMA_BALANCING (1 << 13)
+#endif
+
+#define NODE_BITS (8 * sizeof(unsigned long))
 #define TIERS_DIR "/sys/devices/virtual/memory_tiering"
 #define BALANCING "/proc/sys/kernel/numa_balancing"
 #define SCANNING "/sys/kernel/debug/sched/numa_balancing/"
@@ -81,6 +87,22 @@ void tiering_enable(unsigned int scan_ms)
 	need(SCANNING "scan_period_min_ms", least);
 	need(SCANNING "scan_period_max_ms", most);
 	need(BALANCING, "2");
+}
+
+void tiering_hold(int node)
+{
+	unsigned long nodes = 1UL << node;
+
+	if (set_mempolicy(MPOL_BIND, &nodes, NODE_BITS))
+		quit(EXIT_FAILED, "set_mempolicy: %m");
+}
+
+void tiering_offer(void *memory, size_t bytes, int top, int low)
+{
+	unsigned long nodes = 1UL << top | 1UL << low;
+
+	if (mbind(memory, bytes, MPOL_BIND | MPOL_F_NUMA_BALANCING, &nodes, NODE_BITS, 0))
+		quit(EXIT_MISSING, "mbind with MPOL_F_NUMA_BALANCING: %m");
 }
 
 void tiering_disable(void)

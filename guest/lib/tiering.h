@@ -14,6 +14,15 @@ void tiering_require(int top, int low);
  */
 void tiering_enable(unsigned int scan_ms);
 
+/*
+ * Of all the program's memory, look only at what tiering_offer() offers from now on; threads that begin later are bound,
+ * too. The rest stays on `node`: each look at it would flush.
+ */
+void tiering_hold(int node);
+
+/* Let this memory be promoted to and demoted from either node. */
+void tiering_offer(void *memory, size_t bytes, int top, int low);
+
 /* NUMA balancing of no kind, until the program exits. A kernel without it has nothing to turn off. */
 void tiering_disable(void);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,7 +170,8 @@ static void read_area(bool flip)
 {
 	struct target area;
 
-	target_open(&area, TARGET_WRITABLE, TARGET_ALIGN, 0, NULL, true);
+	target_open(&area, TARGET_ANON, TARGET_ALIGN, 0, NULL, true);
+	mprotect(area.base, area.bytes, PROT_READ | PROT_WRITE);
 	readers_start(&area, 2, 4);
 	readers_shift(2);
 	area.base[area.bytes / 2 + PAGE_WORDS] ^= flip;

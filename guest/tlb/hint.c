@@ -47,10 +47,13 @@ static void await_promotion(size_t window_pages)
 	do {
 		sleep_ns(POLL_NS);
 		events_read(&now);
-	} while (promoted(&before, &now) < window_pages / 8 * 7 && clock_ns() < deadline);
+	} while (promoted(&before, &now) < window_pages / 64 * 63 && clock_ns() < deadline);
 }
 
-/* What is only hinted at and may be ignored: then less is demoted. */
+/*
+ * What is only hinted at and may be ignored: then less is demoted. A flush is pending all the while, so not while pages
+ * are promoted.
+ */
 static void cool(const struct target *target, unsigned int which, size_t bytes)
 {
 	madvise(target->base + which * bytes, bytes, MADV_COLD);
@@ -63,8 +66,8 @@ static void next_window(const struct target *target, const struct options *optio
 	size_t pages = target->pages / windows;
 
 	readers_shift((window + 1) % windows);
-	cool(target, window, pages * PAGE_BYTES);
 	await_promotion(pages);
+	cool(target, window, pages * PAGE_BYTES);
 	tiering_demote(options->from, pages * PAGE_BYTES);
 	window = (window + 1) % windows;
 }

@@ -24,6 +24,7 @@ static void set_up_machine(const struct options *options)
 	if (options->workload->tiered) {
 		tiering_require(options->from, options->to);
 		tiering_enable(SCAN_MS);
+		tiering_hold(options->from);
 	} else {
 		/* Hinting faults would move pages beside those that are counted. */
 		tiering_disable();
@@ -76,6 +77,8 @@ int main(int argc, char **argv)
 	set_up_machine(&options);
 	print_start(&options);
 	target_open(&target, options.kind, options.bytes, options.from, options.file, workload->holes);
+	if (workload->tiered)
+		tiering_offer(target.base, target.bytes, options.from, options.to);
 	readers_start(&target, options.readers, workload->windows);
 	if (workload->prepare)
 		workload->prepare(&target, &options);

@@ -104,7 +104,7 @@ static void fill_in(struct options *options)
 	if (!options->bytes)
 		quit(EXIT_MISSING, "--from: node %d has nothing free to fill", options->from);
 	if (workload->tiered) {
-		options->kind = TARGET_UNBOUND;
+		options->kind = TARGET_ANON;
 		options->kind_name = "anon";
 	}
 	if (!workload->moves && options->moves)

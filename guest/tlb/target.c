@@ -46,8 +46,7 @@ static void map_anon(struct target *target, size_t first, size_t end, int node)
 	map_fixed(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	/* A kernel without THP has nothing to forbid. */
 	madvise(base, bytes, MADV_NOHUGEPAGE);
-	if (node >= 0)
-		node_bind(base, bytes, node);
+	node_bind(base, bytes, node);
 	fill_anon(target, first, end);
 }
 
@@ -105,7 +104,7 @@ void target_open(struct target *target, enum target_kind kind, size_t bytes, int
 	if (of_file)
 		map_file(target, of_file, node, file);
 	if (of_file < pages)
-		map_anon(target, of_file, pages, kind == TARGET_UNBOUND ? -1 : node);
+		map_anon(target, of_file, pages, node);
 	if (of_file < pages)
 		seal_anon(target, of_file, pages);
 	target_verify(target);

@@ -10,7 +10,6 @@ enum target_kind {
 	TARGET_FILE,	/* a file that nobody has open for writing, mapped read-only */
 	TARGET_ANON,	/* anonymous, mprotect()ed read-only after it was written */
 	TARGET_BOTH,	/* the first half of it a file, the second anonymous */
-	TARGET_UNBOUND,	/* anonymous as well, but on whatever node the kernel chooses */
 };
 
 struct target {

@@ -9,7 +9,7 @@ static const struct workload workloads[] = {
 	{ .name = "move_pages", .bytes = 32 * MIB, .moves = 16384, .windows = 1, .run = run_move_pages },
 	{ .name = "single", .bytes = 8 * MIB, .moves = 512, .windows = 1, .run = run_single },
 	{ .name = "compaction", .windows = 1, .holes = true, .run = run_compaction },
-	{ .name = "hinting", .bytes = 64 * MIB, .moves = 8192, .windows = 2, .tiered = true,
+	{ .name = "hinting", .bytes = 128 * MIB, .moves = 32768, .windows = 2, .tiered = true,
 	  .prepare = prepare_hinting, .run = run_hinting },
 };
 

@@ -22,8 +22,8 @@ TIERED = "x86-tier"
 DEFAULT_RATIOS = ("1:4", "1:8")
 
 #: Page moves of one sample; compaction makes as many as it makes.
-MOVES = {"move_pages": 65536, "single": 512, "hinting": 30000}
-QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 15000}
+MOVES = {"move_pages": 65536, "single": 512, "hinting": 60000}
+QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 30000}
 #: A node that single pages with holes fill within seconds, on an emulated machine too.
 COMPACTED_MIB = 768
 #: Nodes of xslookup together, unless the fast one were smaller than a kernel needs; both whole memory sections.
