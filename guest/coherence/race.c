@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "folio.h"
 #include "migrc.h"
 #include "quit.h"
@@ -33,9 +32,6 @@
 /* mprotect(2) flushes what migrc owes at each page table; this is some of them. */
 #define LIGHT_BALLAST 1536
 
-#define SCANNING "/sys/kernel/debug/sched/numa_balancing/"
-#define SCAN_MS "10"
-#define SCAN_NS 30000000
 /* Of clear_refs: see Documentation/filesystems/proc.rst. */
 #define SOFT_DIRTY "4"
 
@@ -132,28 +128,6 @@ static bool act_clear(struct bed *bed)
 	return sysfile_write("/proc/self/clear_refs", SOFT_DIRTY);
 }
 
-static void open_scan(struct bed *bed)
-{
-	open_loaded(bed, BALLAST);
-	if (!bed_debugfs() || !sysfile_set_until_exit("/proc/sys/kernel/numa_balancing", "1"))
-		bed_skip(bed, "no NUMA balancing (CONFIG_NUMA_BALANCING): %s", strerror(errno));
-	if (!sysfile_set_until_exit(SCANNING "scan_delay_ms", SCAN_MS) ||
-	    !sysfile_set_until_exit(SCANNING "scan_period_min_ms", SCAN_MS) ||
-	    !sysfile_set_until_exit(SCANNING "scan_period_max_ms", SCAN_MS))
-		bed_skip(bed, "NUMA balancing cannot be sped up: %s", strerror(errno));
-}
-
-/* A thread scans when it has run for a while, on its way back from the kernel: so let this one run. */
-static bool act_scan(struct bed *bed)
-{
-	uint64_t before = sysfile_counter("/proc/vmstat", "numa_pte_updates"), until = clock_ns() + SCAN_NS;
-
-	(void)bed;
-	while (clock_ns() < until)
-		;
-	return sysfile_counter("/proc/vmstat", "numa_pte_updates") > before;
-}
-
 static void round_race(struct bed *bed)
 {
 	bool acted;
@@ -224,10 +198,6 @@ const struct event race_events[] = {
 	}, {
 		.name = "soft_dirty", .what = "stores while the pages move and all memory is write-protected, to see what is written",
 		.acted = 50, .open = open_clear, .round = round_race, .act = act_clear, .close = close_race,
-	}, {
-		.name = "numa_scan", .what = "stores while the pages move and NUMA balancing takes access from all",
-		.machine = true,
-		.acted = 25, .open = open_scan, .round = round_race, .act = act_scan, .close = close_race,
 	}, {
 		.name = "kill_switch", .what = "write faults while migrc is switched off and on",
 		.sees = SEES_NEW, .deferred = 5, .acted = 50, .in_place = true,

@@ -124,19 +124,19 @@ static void round_window(struct bed *bed)
 const struct event window_events[] = {
 	{
 		.name = "munmap", .what = "munmap(2) while the pages are under way",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 25, .acted = 100,
+		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
 		.open = open_window, .round = round_window, .act = act_munmap, .close = close_window,
 	}, {
 		.name = "mprotect_none", .what = "mprotect(2) to PROT_NONE meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 25, .acted = 100,
+		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
 		.open = open_window, .round = round_window, .act = act_none, .close = close_window,
 	}, {
 		.name = "dontneed", .what = "MADV_DONTNEED meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_ZERO, .deferred = 25, .acted = 100,
+		.pages = WINDOW_PAGES, .sees = SEES_ZERO, .deferred = 5, .acted = 100,
 		.open = open_window, .round = round_window, .act = act_dontneed, .close = close_window,
 	}, {
 		.name = "mremap", .what = "mremap(2) meanwhile",
-		.pages = REMAPPED_PAGES, .sees = SEES_FAULT, .deferred = 25, .acted = 100,
+		.pages = REMAPPED_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
 		.open = open_window, .round = round_window, .act = act_mremap, .close = close_window,
 	},
 	{ 0 }

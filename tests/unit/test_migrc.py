@@ -16,7 +16,7 @@ from ferry.suites.context import Context
 
 #: Every word that the kernel part knows.
 WORDS = {"write_fault", "swap_fault", "numa_fault", "unmap", "gup", "mixed", "file_open", "file_recheck",
-         "pending", "fork", "quarantine", "drain", "generation", "scan"}
+         "pending", "fork", "quarantine", "drain", "generation"}
 #: Why these are left out stands beside the table.
 UNREACHABLE = {"numa_fault"}
 

@@ -57,7 +57,6 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
     "swap_fault": (SELDOM + "swap_fault",),
     "pending": ("soft_dirty",),
     "fork": ("lost_write",),
-    "scan": ("numa_scan",),
     "quarantine": ("reuse",),
     "drain": ("reuse",),
     "generation": ("write_fault",),

@@ -286,7 +286,8 @@ void migrc_check_flushed(struct mm_struct *mm, s64 start)
  * migrc_check_range_flushed() - the flush of a range is done, or on its way
  * @mm:		address space
  * @start:	first address
- * @end:	the one after the last
+ * @end:	the one after the last; not after @start where struct mmu_gather means all, as
+ *		when two of them meet
  *
  * Context: any.
  */
@@ -298,7 +299,9 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 	if (!migrc_records || !space_is_live(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	if (end - start > PMD_SIZE) {
+	if (start >= end) {
+		forget_many(mm, 0, ULONG_MAX);
+	} else if (end - start > PMD_SIZE) {
 		forget_many(mm, start, end);
 	} else {
 		for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE)

@@ -31,6 +31,9 @@ void migrc_raise(atomic64_t *clock, s64 to);
 void migrc_space_defer(struct mm_struct *mm);
 s64 migrc_flush_spaces(void);
 
+/* unmap.c */
+bool migrc_read_only(const struct vm_area_struct *vma);
+
 /* file.c */
 bool migrc_file_eligible(const struct folio *folio);
 bool migrc_file_commit(const struct folio *folio);

@@ -34,7 +34,6 @@ static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
 	[MIGRC_SKIP_FILE_RECHECK] = "file_recheck",
 	[MIGRC_SKIP_PENDING] = "pending",
 	[MIGRC_SKIP_FORK] = "fork",
-	[MIGRC_SKIP_SCAN] = "scan",
 	[MIGRC_SKIP_QUARANTINE] = "quarantine",
 	[MIGRC_SKIP_DRAIN] = "drain",
 	[MIGRC_SKIP_GENERATION] = "generation",

@@ -11,7 +11,6 @@ enum migrc_mutation {
 	MIGRC_SKIP_FILE_RECHECK = MIGRC_NR_CAUSES, /* an open file's folio is deferred */
 	MIGRC_SKIP_PENDING,		/* a PTE is deferred though a flush is pending */
 	MIGRC_SKIP_FORK,		/* a PTE is deferred though fork has not flushed it */
-	MIGRC_SKIP_SCAN,		/* a PTE is deferred though a scan made it unwritable */
 	MIGRC_SKIP_QUARANTINE,		/* sources are freed at once */
 	MIGRC_SKIP_DRAIN,		/* a drain frees without a flush */
 	MIGRC_SKIP_GENERATION,		/* an address space never owes a flush */

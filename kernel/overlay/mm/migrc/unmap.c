@@ -185,13 +185,17 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
  */
 static bool migrc_scanned(const struct vm_area_struct *vma)
 {
-	if ((vma->vm_flags & VM_WRITE) && !migrc_skips(MIGRC_SKIP_SCAN))
-		return false;
-	return atomic_read(&vma->vm_mm->migrc.scans);
+	return !(vma->vm_flags & VM_WRITE) && atomic_read(&vma->vm_mm->migrc.scans);
 }
 
-/* No CPU can write through an earlier state of a PTE that is read-only now. */
-static bool migrc_read_only(const struct vm_area_struct *vma)
+/**
+ * migrc_read_only() - can no CPU write by an earlier state of a PTE that is read-only now?
+ * @vma: where the PTE is
+ *
+ * Context: under the PTE's lock.
+ * Return: true if so.
+ */
+bool migrc_read_only(const struct vm_area_struct *vma)
 {
 	struct mm_struct *mm = vma->vm_mm;
 

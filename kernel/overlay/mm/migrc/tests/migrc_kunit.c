@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an address space owes, and the bound of the quarantine. */
+/* What an address space owes, what is read-only, and the bound of the quarantine. */
 
 #include <kunit/test.h>
 #include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/migrc.h>
 #include <linux/sched/mm.h>
 
 #include "../internal.h"
@@ -98,6 +100,45 @@ static void space_that_pays_leaves_the_list(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
 }
 
+static void read_only_without_pending_flush(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+	inc_tlb_flush_pending(vma.vm_mm);
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(&vma));
+	dec_tlb_flush_pending(vma.vm_mm);
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+}
+
+/* A scan's pending flush tells of no writer where nobody may write, and of one elsewhere. */
+static void read_only_while_scanned(struct kunit *test)
+{
+	struct vm_area_struct read = { .vm_mm = new_space(test) }, write = read;
+
+	vm_flags_init(&read, VM_READ);
+	vm_flags_init(&write, VM_READ | VM_WRITE);
+	migrc_scan_begin(read.vm_mm);
+	inc_tlb_flush_pending(read.vm_mm);
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(&read));
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(&write));
+	dec_tlb_flush_pending(read.vm_mm);
+	migrc_scan_end(read.vm_mm);
+	inc_tlb_flush_pending(read.vm_mm);
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(&read));
+	dec_tlb_flush_pending(read.vm_mm);
+}
+
+static void read_only_not_while_forking(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+
+	migrc_fork_begin(vma.vm_mm);
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(&vma));
+	migrc_fork_end(vma.vm_mm);
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+}
+
 static void raise_never_goes_back(struct kunit *test)
 {
 	atomic64_t clock = ATOMIC64_INIT(5);
@@ -153,6 +194,9 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(space_flush_that_began_before),
 	KUNIT_CASE(space_drain_pays_for_all),
 	KUNIT_CASE(space_that_pays_leaves_the_list),
+	KUNIT_CASE(read_only_without_pending_flush),
+	KUNIT_CASE(read_only_while_scanned),
+	KUNIT_CASE(read_only_not_while_forking),
 	KUNIT_CASE(raise_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
