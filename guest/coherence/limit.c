@@ -116,7 +116,7 @@ static void empty_lists(void)
 {
 	char value[32];
 
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 32; i++)
 		sysfile_read("/proc/sys/vm/stat_refresh", value, sizeof(value));
 }
 

@@ -28,7 +28,7 @@ FOREIGN_ROUNDS = 200
 ROUNDS = 50
 #: The slowest that a round may be, on average of its event.
 ROUND_S = 1
-EVENT_AROUND_S = 180
+EVENT_AROUND_S = 600
 #: There are not more events; each may take its whole time before the boot is given up.
 MOST_EVENTS = 40
 LOAD_S = 30
