@@ -151,11 +151,15 @@ bool bed_absent(const struct bed *bed, size_t index)
 	return folio_frame(bed->base + index * PAGE_BYTES) == UINT64_MAX;
 }
 
+bool bed_under_way(const struct bed *bed)
+{
+	return bed_absent(bed, bed->pages - 1);
+}
+
 void bed_move(struct bed *bed)
 {
 	int node = bed_other_node(bed, bed->base);
 	uint64_t before = migrc_number(CONTROL);
-
 	size_t padding = bed->before + bed->after;
 
 	moveset_aim(&bed->set, bed->base - bed->before * PAGE_BYTES, (padding + bed->pages) * PAGE_BYTES, bed->step);

@@ -45,6 +45,8 @@ int bed_other_node(const struct bed *bed, void *page);
 
 /* No page is mapped there now, whatever was or will be. */
 bool bed_absent(const struct bed *bed, size_t index);
+/* A move has unmapped all pages: it does so in order. */
+bool bed_under_way(const struct bed *bed);
 
 /* The reader reads each page: it must see the old content, as it is. */
 void bed_touch(struct bed *bed);

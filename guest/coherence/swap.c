@@ -125,12 +125,6 @@ static void fill_in_group(struct bed *bed)
 		bed_broken(bed, "%s: %s", root_procs, strerror(errno));
 }
 
-/* Pages are unmapped in order. */
-static bool all_under_way(const struct bed *bed)
-{
-	return bed_absent(bed, bed->pages - 1);
-}
-
 static void arrange(struct bed *bed)
 {
 	uint64_t value;
@@ -141,7 +135,7 @@ static void arrange(struct bed *bed)
 	mprotect(bed->base, bytes_of(bed), PROT_READ);
 	for (size_t i = 0; i < bed->pages; i++)
 		guarded_read(bed->base + i * PAGE_BYTES, &value);
-	worker_begin_until(&mover, all_under_way);
+	worker_begin_until(&mover, bed_under_way);
 	mprotect(bed->base, bytes_of(bed), BOTH);
 	worker_wait(&mover);
 }

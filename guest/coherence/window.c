@@ -94,12 +94,6 @@ static void check_elsewhere(struct bed *bed)
 		}
 }
 
-/* Pages are unmapped in order. */
-static bool all_under_way(const struct bed *bed)
-{
-	return bed_absent(bed, bed->pages - 1);
-}
-
 static void round_window(struct bed *bed)
 {
 	bool acted;
@@ -108,7 +102,7 @@ static void round_window(struct bed *bed)
 	bed_touch(bed);
 	/* The moment that matters most, and any other one. */
 	if (bed_random(bed, 2))
-		worker_begin_until(&mover, all_under_way);
+		worker_begin_until(&mover, bed_under_way);
 	else
 		worker_begin(&mover);
 	acted = bed->event->act(bed);
