@@ -14,6 +14,7 @@ void state_read(struct state *state, const struct options *options)
 	state->reads = readers_reads();
 	state->free_from_kb = node_free_kb(options->from);
 	state->free_to_kb = node_free_kb(options->to);
+	state->free_kb = nodes_free_kb();
 }
 
 int64_t settle(const struct options *options)
@@ -34,10 +35,12 @@ int64_t settle(const struct options *options)
 	return drained_ms;
 }
 
-static void print_free(struct json *json, const char *from, const char *to, const struct state *state)
+static void print_free(struct json *json, const char *from, const char *to, const char *all,
+		       const struct state *state)
 {
 	json_int(json, from, state->free_from_kb);
 	json_int(json, to, state->free_to_kb);
+	json_int(json, all, state->free_kb);
 }
 
 static void print_migrc(struct json *json)
@@ -71,9 +74,9 @@ void sample_print(const struct options *options, const struct work *work, const 
 	json_int(&json, "moves_per_second", work->ns ? work->moved * UINT64_C(1000000000) / work->ns : 0);
 	json_int(&json, "reads", after->reads - before->reads);
 	json_int(&json, "drained_ms", drained_ms);
-	print_free(&json, "before_free_from_kb", "before_free_to_kb", before);
-	print_free(&json, "after_free_from_kb", "after_free_to_kb", after);
-	print_free(&json, "settled_free_from_kb", "settled_free_to_kb", settled);
+	print_free(&json, "before_free_from_kb", "before_free_to_kb", "before_free_kb", before);
+	print_free(&json, "after_free_from_kb", "after_free_to_kb", "after_free_kb", after);
+	print_free(&json, "settled_free_from_kb", "settled_free_to_kb", "settled_free_kb", settled);
 	print_migrc(&json);
 	events_print(&json, "", &before->events, &after->events);
 	events_print(&json, "settled_", &before->events, &settled->events);

@@ -13,6 +13,7 @@ struct state {
 	uint64_t reads;
 	uint64_t free_from_kb;	/* MemFree of --from */
 	uint64_t free_to_kb;
+	uint64_t free_kb;	/* of all nodes, and on per-CPU lists */
 };
 
 void state_read(struct state *state, const struct options *options);

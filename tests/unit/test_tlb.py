@@ -36,7 +36,7 @@ def event(words: list[str], kernel: str, turn: int) -> dict[str, Any]:
     else:
         made |= {"workload": words[2], "asked_pages": pages, "moved_pages": pages, "failed_pages": 0, "drained_ms": 900,
                  "settled_pgmigrate_success": pages, "settled_ipis": 3000 * share,
-                 "settled_nr_tlb_remote_flush": 1000 * share, "before_free_from_kb": 5, "settled_free_from_kb": 4}
+                 "settled_nr_tlb_remote_flush": 1000 * share, "before_free_kb": 5, "settled_free_kb": 4}
     if kernel == "ferry":
         made |= {"migrc_enabled": int(on), "migrc_max_bytes": 8 << 20, "migrc_peak_bytes": 4096 * on,
                  "migrc_folios": 900 * on, "settled_migrc_folios": 950 * on}

@@ -161,10 +161,9 @@ def per_1000(name: str) -> Callable[[Event], float | None]:
 
 
 def kept_kb(event: Event) -> float | None:
-    """How much less is free (kB, both nodes) once nothing is deferred any more than before the work began."""
-    free = [event.get(f"{when}_free_{node}_kb") for when in ("before", "settled") for node in ("from", "to")]
-    known = [size for size in free if size is not None]
-    return float(sum(known[:2]) - sum(known[2:])) if known == free else None
+    """How much less is free (kB, also on per-CPU lists) once nothing is deferred any more than before the work."""
+    before, settled = event.get("before_free_kb"), event.get("settled_free_kb")
+    return None if before is None or settled is None else float(before - settled)
 
 
 IPIS, FLUSHES = "ipis", "nr_tlb_remote_flush"

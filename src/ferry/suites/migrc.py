@@ -45,9 +45,7 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 #: Before an event that shows a mutation too seldom: then only the checker must see it. The moment of swap_fault is
 #: between reclaim's unmapping of a page and its flush, which comes soon (no stale read in 300 rounds).
 SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. Left out: `numa_fault`. Who
-#: makes a page PROT_NONE flushes, so a CPU has an old entry of what a hinting fault restores only until a scan's flush;
-#: no event meets that moment.
+#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it.
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault",),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed"),

@@ -14,7 +14,6 @@
  * enum migrc_cause - why a deferred flush is done
  * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
  * @MIGRC_SWAP_FAULT:	a fault maps a page of the swap cache writable
- * @MIGRC_NUMA_FAULT:	a hinting fault gives a PTE its write permission back
  * @MIGRC_UNMAP:	PTEs are zapped, moved or given another protection
  * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
  * @MIGRC_MIXED:	a folio turned out not to be mapped read-only by all
@@ -28,12 +27,11 @@
  * @MIGRC_OFF:		migrc was switched off
  * @MIGRC_NR_CAUSES:	their number
  *
- * The first five are about one address space, the others about all.
+ * The first four are about one address space, the others about all.
  */
 enum migrc_cause {
 	MIGRC_WRITE_FAULT,
 	MIGRC_SWAP_FAULT,
-	MIGRC_NUMA_FAULT,
 	MIGRC_UNMAP,
 	MIGRC_GUP,
 	MIGRC_MIXED,
@@ -123,6 +121,8 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
 bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
+void __migrc_scan_begin(const struct vm_area_struct *vma);
+void __migrc_flush_unmap(struct mm_struct *mm);
 
 /**
  * migrc_space_exit() - an address space has no user PTEs any more
@@ -278,46 +278,48 @@ extern struct migrc_batch migrc_scan;
 
 /**
  * migrc_scan_begin() - NUMA balancing is about to take access from PTEs
- * @mm: the address space, mmap_lock held, which keeps others from taking write permission
+ * @vma: where they are; mmap_lock held, which keeps others from taking write permission
  *
  * Until migrc_scan_end() these PTEs have a flush pending that says nothing about memory that
- * cannot be written anyway.
+ * cannot be written anyway. There the scan itself owes nothing: it takes access away, a
+ * hinting fault gives it back, and until then a CPU that reads an old place reads nothing
+ * wrong. Elsewhere that fault may permit writing, too, so the scan pays as others do.
  *
  * Context: process context.
  */
-static inline void migrc_scan_begin(struct mm_struct *mm)
+static inline void migrc_scan_begin(const struct vm_area_struct *vma)
 {
-	atomic_inc(&mm->migrc.scans);
+	mmap_assert_locked(vma->vm_mm);
+	atomic_inc(&vma->vm_mm->migrc.scans);
 	if (static_branch_unlikely(&migrc_used))
-		current->migrc = &migrc_scan;
+		__migrc_scan_begin(vma);
 }
 
 /**
  * migrc_scan_end() - and has flushed them
- * @mm: as given to migrc_scan_begin()
+ * @vma: as given to migrc_scan_begin()
  *
  * Context: process context.
  */
-static inline void migrc_scan_end(struct mm_struct *mm)
+static inline void migrc_scan_end(const struct vm_area_struct *vma)
 {
 	if (current->migrc == &migrc_scan)
 		current->migrc = NULL;
-	atomic_dec(&mm->migrc.scans);
+	atomic_dec(&vma->vm_mm->migrc.scans);
 }
 
 /**
  * migrc_flush_unmap() - migrc_flush() for whoever is about to change PTEs
  * @mm: the address space
  *
- * But for a scan of NUMA balancing: it takes access away and gives it back, and until then a
- * CPU that reads an old place reads nothing wrong.
+ * But for a scan of memory that may not be written, see migrc_scan_begin().
  *
  * Context: as for migrc_flush().
  */
 static inline void migrc_flush_unmap(struct mm_struct *mm)
 {
-	if (static_branch_unlikely(&migrc_used) && current->migrc != &migrc_scan)
-		migrc_flush(mm, MIGRC_UNMAP);
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_flush_unmap(mm);
 }
 
 #else /* !CONFIG_MIGRC */
@@ -347,8 +349,8 @@ static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
 static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
-static inline void migrc_scan_begin(struct mm_struct *mm) { }
-static inline void migrc_scan_end(struct mm_struct *mm) { }
+static inline void migrc_scan_begin(const struct vm_area_struct *vma) { }
+static inline void migrc_scan_end(const struct vm_area_struct *vma) { }
 static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
 #endif /* CONFIG_MIGRC */

@@ -26,7 +26,6 @@ unsigned long migrc_mutations;
 static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
 	[MIGRC_WRITE_FAULT] = "write_fault",
 	[MIGRC_SWAP_FAULT] = "swap_fault",
-	[MIGRC_NUMA_FAULT] = "numa_fault",
 	[MIGRC_UNMAP] = "unmap",
 	[MIGRC_GUP] = "gup",
 	[MIGRC_MIXED] = "mixed",

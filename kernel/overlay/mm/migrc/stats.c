@@ -69,7 +69,6 @@ MIGRC_COUNTER(refused_full, &migrc_stats[MIGRC_REFUSED_FULL]);
 MIGRC_COUNTER(refused_paused, &migrc_stats[MIGRC_REFUSED_PAUSED]);
 MIGRC_COUNTER(flushed_write_fault, &migrc_flushes[MIGRC_WRITE_FAULT]);
 MIGRC_COUNTER(flushed_swap_fault, &migrc_flushes[MIGRC_SWAP_FAULT]);
-MIGRC_COUNTER(flushed_numa_fault, &migrc_flushes[MIGRC_NUMA_FAULT]);
 MIGRC_COUNTER(flushed_unmap, &migrc_flushes[MIGRC_UNMAP]);
 MIGRC_COUNTER(flushed_gup, &migrc_flushes[MIGRC_GUP]);
 MIGRC_COUNTER(flushed_mixed, &migrc_flushes[MIGRC_MIXED]);
@@ -94,7 +93,6 @@ static struct attribute *migrc_counter_attrs[] = {
 	&migrc_counter_refused_paused.attr.attr,
 	&migrc_counter_flushed_write_fault.attr.attr,
 	&migrc_counter_flushed_swap_fault.attr.attr,
-	&migrc_counter_flushed_numa_fault.attr.attr,
 	&migrc_counter_flushed_unmap.attr.attr,
 	&migrc_counter_flushed_gup.attr.attr,
 	&migrc_counter_flushed_mixed.attr.attr,

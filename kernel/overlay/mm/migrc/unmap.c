@@ -206,6 +206,22 @@ bool migrc_read_only(const struct vm_area_struct *vma)
 	return true;
 }
 
+/* See migrc_scan_begin(). */
+void __migrc_scan_begin(const struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_WRITE))
+		current->migrc = &migrc_scan;
+}
+
+/* See migrc_flush_unmap(). */
+void __migrc_flush_unmap(struct mm_struct *mm)
+{
+	if (current->migrc == &migrc_scan)
+		return;
+	__migrc_flush(mm, MIGRC_UNMAP);
+	migrc_check_paid(mm);
+}
+
 /* See migrc_defers(). */
 bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
 {

@@ -118,15 +118,36 @@ static void read_only_while_scanned(struct kunit *test)
 
 	vm_flags_init(&read, VM_READ);
 	vm_flags_init(&write, VM_READ | VM_WRITE);
-	migrc_scan_begin(read.vm_mm);
+	mmap_read_lock(read.vm_mm);
+	migrc_scan_begin(&read);
 	inc_tlb_flush_pending(read.vm_mm);
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&read));
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(&write));
 	dec_tlb_flush_pending(read.vm_mm);
-	migrc_scan_end(read.vm_mm);
+	migrc_scan_end(&read);
+	mmap_read_unlock(read.vm_mm);
 	inc_tlb_flush_pending(read.vm_mm);
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(&read));
 	dec_tlb_flush_pending(read.vm_mm);
+}
+
+/* A hinting fault may permit writing where the area does: the scan before it has to pay. */
+static void scan_pays_where_memory_may_be_written(struct kunit *test)
+{
+	struct vm_area_struct read = { .vm_mm = new_space(test) }, write = read;
+	struct mm_struct *mm = read.vm_mm;
+
+	vm_flags_init(&read, VM_READ);
+	vm_flags_init(&write, VM_READ | VM_WRITE);
+	migrc_space_defer(mm);
+	__migrc_scan_begin(&read);
+	__migrc_flush_unmap(mm);
+	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+	current->migrc = NULL;
+	__migrc_scan_begin(&write);
+	__migrc_flush_unmap(mm);
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
+	KUNIT_EXPECT_NULL(test, current->migrc);
 }
 
 static void read_only_not_while_forking(struct kunit *test)
@@ -196,6 +217,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(space_that_pays_leaves_the_list),
 	KUNIT_CASE(read_only_without_pending_flush),
 	KUNIT_CASE(read_only_while_scanned),
+	KUNIT_CASE(scan_pays_where_memory_may_be_written),
 	KUNIT_CASE(read_only_not_while_forking),
 	KUNIT_CASE(raise_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
