@@ -20,10 +20,16 @@
 #define BOUND 65536
 #define BOUND_TEXT "65536"
 #define BOUND_PAGES 64		/* four times the bound */
-#define PRESSURE_BYTES ((size_t)48 << 20)
+#define PRESSURE_BYTES ((size_t)20 << 20)
+/* Of each node's memory: for the copies of what moves, and as much again, or something is reclaimed before its time. */
+#define LEFT_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MOST_PAGES
 
 static uint64_t peak;
+static struct {
+	char *base;
+	size_t bytes;
+} ballast[2];
 
 static uint64_t full(void)
 {
@@ -79,6 +85,37 @@ static void round_bound(struct bed *bed)
 	bed->report->deferred += bed->was_deferred;
 }
 
+/* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
+static void take_ballast(struct bed *bed, unsigned int which)
+{
+	int node = bed->options->nodes[which];
+	uint64_t free_bytes = node_free_kb(node) * 1024;
+	size_t bytes;
+	char *base;
+
+	if (free_bytes <= LEFT_BYTES)
+		bed_skip(bed, "node %d has less than %zu MiB free", node, LEFT_BYTES >> 20);
+	bytes = (free_bytes - LEFT_BYTES) / PAGE_BYTES * PAGE_BYTES;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		quit(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
+	node_bind(base, bytes, node);
+	/* Sooner had; a kernel without THP has none to give. */
+	madvise(base, bytes, MADV_HUGEPAGE);
+	madvise(base, bytes, MADV_DONTFORK);
+	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
+		base[at] = 1;
+	ballast[which].base = base;
+	ballast[which].bytes = bytes;
+}
+
+static void close_pressure(struct bed *bed)
+{
+	(void)bed;
+	for (unsigned int i = 0; i < 2; i++)
+		munmap(ballast[i].base, ballast[i].bytes);
+}
+
 static void open_pressure(struct bed *bed)
 {
 	char most[32];
@@ -88,6 +125,9 @@ static void open_pressure(struct bed *bed)
 	set_or_skip(bed, "max_age_ms", "60000");
 	sysfile_set_until_exit("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
 	bed_map_anon(bed, PRESSURE_BYTES / PAGE_BYTES);
+	make_read_only(bed);
+	for (unsigned int i = 0; i < 2; i++)
+		take_ballast(bed, i);
 }
 
 /* All of it to the other node, a part at a time. */
@@ -170,8 +210,8 @@ const struct event limit_events[] = {
 	}, {
 		.name = "pressure", .what = "a program wants more memory than is free without the quarantine",
 		.machine = true,
-		.most_rounds = 2, .deferred = 50, .acted = 50,
-		.open = open_pressure, .round = round_pressure,
+		.most_rounds = 100, .deferred = 50, .acted = 50,
+		.open = open_pressure, .round = round_pressure, .close = close_pressure,
 	},
 	{ 0 }
 };

@@ -38,8 +38,6 @@ static void print_start(const struct options *options, const struct table *table
 	json_int(&json, "grid_rows", table->rows);
 	json_int(&json, "threads", options->threads);
 	json_int(&json, "lookups_each", options->lookups);
-	json_int(&json, "samples", options->samples);
-	json_int(&json, "warmup", options->warmup);
 	json_end(&json);
 }
 
@@ -55,24 +53,22 @@ static void print_migrc(struct json *json)
 		json_int(json, "migrc_peak_bytes", value);
 }
 
-static void take_sample(const struct options *options, const struct table *table, unsigned int round)
+static void take_sample(const struct options *options, const struct table *table)
 {
 	uint64_t lookups = options->lookups * options->threads, start, ns, hash;
-	bool warmup = round < options->warmup;
 	static struct events before, after;
 	struct json json;
 	char text[32];
 
 	events_read(&before);
 	start = clock_ns();
-	hash = lookups_run(table, options->threads, options->lookups, round);
+	hash = lookups_run(table, options->threads, options->lookups, options->round);
 	ns = clock_ns() - start;
 	events_read(&after);
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
 	json_begin(&json, "sample");
 	json_text(&json, "workload", "xslookup");
-	json_int(&json, "round", warmup ? round : round - options->warmup);
-	json_flag(&json, "warmup", warmup);
+	json_int(&json, "round", options->round);
 	json_int(&json, "lookups", lookups);
 	json_int(&json, "elapsed_ns", ns);
 	json_int(&json, "elapsed_ms", ns / 1000000);
@@ -95,8 +91,7 @@ int main(int argc, char **argv)
 	set_up_machine(&options);
 	table_open(&table, options.bytes);
 	print_start(&options, &table);
-	for (unsigned int round = 0; round < options.warmup + options.samples; round++)
-		take_sample(&options, &table, round);
+	take_sample(&options, &table);
 	table_close(&table);
 	json_begin(&json, "end");
 	json_end(&json);

@@ -15,9 +15,8 @@ static const char usage[] =
 	"promotes and demotes its pages between two memory tiers; print JSON lines.\n"
 	"  --bytes N[k|m|g]    size of the table (256m)\n"
 	"  --threads N         one pinned per CPU (as many as there are CPUs)\n"
-	"  --lookups N         of each thread in each round (100000)\n"
-	"  --samples N         timed rounds (10)\n"
-	"  --warmup N          rounds before them (2)\n"
+	"  --lookups N         of each thread (100000)\n"
+	"  --round N           which ones: others of each number (0)\n"
 	"  --top NODE          the fast memory (0)\n"
 	"  --low NODE          the slow memory (1)\n"
 	"  --flat              leave NUMA balancing and demotion as they are; the nodes need be no tiers\n"
@@ -28,8 +27,8 @@ static const char usage[] =
 
 static const struct option long_options[] = {
 	{ "bytes", required_argument, NULL, 'b' },	{ "threads", required_argument, NULL, 't' },
-	{ "lookups", required_argument, NULL, 'l' },	{ "samples", required_argument, NULL, 's' },
-	{ "warmup", required_argument, NULL, 'w' },	{ "top", required_argument, NULL, 'T' },
+	{ "lookups", required_argument, NULL, 'l' },	{ "round", required_argument, NULL, 'r' },
+	{ "top", required_argument, NULL, 'T' },
 	{ "low", required_argument, NULL, 'L' },	{ "flat", no_argument, NULL, 'f' },
 	{ "migrc", required_argument, NULL, 'e' },	{ "max-bytes", required_argument, NULL, 'q' },
 	{ "max-age-ms", required_argument, NULL, 'a' },
@@ -48,8 +47,7 @@ static void parse_option(struct options *options, int option, const char *value)
 	case 'b': options->bytes = parse_bytes("--bytes", value); break;
 	case 't': options->threads = parse_number("--threads", value, 1, 4096); break;
 	case 'l': options->lookups = parse_number("--lookups", value, 1, UINT32_MAX); break;
-	case 's': options->samples = parse_number("--samples", value, 1, 100000); break;
-	case 'w': options->warmup = parse_number("--warmup", value, 0, 100000); break;
+	case 'r': options->round = parse_number("--round", value, 0, 100000); break;
 	case 'T': options->top = parse_number("--top", value, 0, 1023); break;
 	case 'L': options->low = parse_number("--low", value, 0, 1023); break;
 	case 'f': options->tiered = false; break;
@@ -66,8 +64,8 @@ void options_parse(struct options *options, int argc, char **argv)
 	int option;
 
 	*options = (struct options){
-		.bytes = (size_t)256 << 20, .lookups = 100000, .samples = 10, .warmup = 2, .low = 1,
-		.tiered = true, .migrc.enabled = -1,
+		.bytes = (size_t)256 << 20, .lookups = 100000, .low = 1, .tiered = true,
+		 .migrc.enabled = -1,
 	};
 	opterr = 0;	/* one error is enough */
 	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)

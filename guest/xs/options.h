@@ -12,9 +12,8 @@
 struct options {
 	size_t bytes;
 	unsigned int threads;
-	uint64_t lookups;	/* by each thread, in each round */
-	unsigned int samples;
-	unsigned int warmup;
+	uint64_t lookups;	/* by each thread */
+	unsigned int round;	/* which ones */
 	int top;
 	int low;
 	bool tiered;

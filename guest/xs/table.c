@@ -56,6 +56,8 @@ void table_open(struct table *table, size_t bytes)
 	for (unsigned int n = 0; n < NUCLIDES; n++)
 		fill_points(table, n);
 	fill_grid(table);
+	if (mprotect(table->memory, bytes, PROT_READ))
+		quit(EXIT_FAILED, "cannot write-protect the table: %m");
 }
 
 void table_close(struct table *table)

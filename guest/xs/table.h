@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Cross sections of nuclides over energy, and the unionised grid of all their energies, which says
- * for each where to look in every nuclide's own grid. Written once, only read after that.
+ * for each where to look in every nuclide's own grid. Written once, and write-protected then.
  */
 #ifndef XS_TABLE_H
 #define XS_TABLE_H

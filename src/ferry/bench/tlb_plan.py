@@ -30,8 +30,7 @@ COMPACTED_MIB = 768
 TIERS_MIB, SECTION_MIB = 1280, 128
 #: More than any of the fast nodes has free.
 TABLE_BYTES = 256 * MIB
-LOOKUPS, QUICK_LOOKUPS = 100_000, 50_000
-WARMUP, QUICK_WARMUP = 2, 1
+LOOKUPS, QUICK_LOOKUPS = 200_000, 100_000
 #: An emulated machine moves fewer pages in the second that they may wait by default, as this bench itself shows, than a
 #: real one (seed 1: 3.55 GB/s in 4 KiB folios). Age would drain it before size does; so it may get older.
 AGE_MS = 10_000
@@ -58,7 +57,7 @@ BASELINES = {"stock": Config("stock", "stock", None), "off": Config("off", "ferr
 
 @dataclass(frozen=True)
 class Work:
-    """One row: a workload on a machine, and what makes one sample of it (xslookup: all samples of a boot)."""
+    """One row: a workload on a machine, and what makes one sample of it."""
 
     workload: str
     board: Board
@@ -130,8 +129,7 @@ def tlbbench(workload: str, board: Board, quick: bool) -> Work:
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     """The table is larger than the fast node, whatever the ratio."""
-    words = ("--bytes", str(TABLE_BYTES), "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS),
-             "--warmup", str(QUICK_WARMUP if quick else WARMUP))
+    words = ("--bytes", str(TABLE_BYTES), "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
     return Work("xslookup", tiered(board, ratio), "xslookup", words, TABLE_BYTES, ratio)
 
 

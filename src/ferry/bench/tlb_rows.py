@@ -100,26 +100,24 @@ def side(outcomes: Iterable[Outcome], config: Config, hashes: dict[int, str]) ->
     """Sort out one configuration's samples; `hashes` are what the lookups of each round must give."""
     found = Side([], [])
     for run in (outcome for outcome in outcomes if outcome.config == config.label):
-        by_round = {event["round"]: event for event in run.events}
-        for turn in run.rounds:
-            fault = _fault(run, by_round.get(turn), hashes.get(turn))
-            if fault:
-                found.failures.append(Failure(boot=run.boot, round=turn, reason=f"{config.label}: {fault}"))
-            else:
-                found.samples.append((run.boot, by_round[turn]))
+        fault = _fault(run, hashes.get(run.turn))
+        if fault or run.sample is None:
+            found.failures.append(Failure(boot=run.boot, round=run.turn, reason=f"{config.label}: {fault}"))
+        else:
+            found.samples.append((run.boot, run.sample))
     return found
 
 
-def _fault(run: Outcome, event: Event | None, expected_hash: str | None) -> str:
-    """The programs check what they read; the samples of one that did not end well are as untrue as its bytes."""
+def _fault(run: Outcome, expected_hash: str | None) -> str:
+    """The programs check what they read; the sample of one that did not end well is as untrue as its bytes."""
     if run.status != 0:
         return run.reason
-    if event is None:
-        return "no such sample was printed"
-    if not rate(event):
+    if run.sample is None:
+        return "no sample was printed"
+    if not rate(run.sample):
         return "it took no time, or did nothing"
-    if expected_hash is not None and event.get("hash") != expected_hash:
-        return f"its lookups gave {event.get('hash')}, others {expected_hash}"
+    if expected_hash is not None and run.sample.get("hash") != expected_hash:
+        return f"its lookups gave {run.sample.get('hash')}, others {expected_hash}"
     return ""
 
 
@@ -127,9 +125,8 @@ def hashes_of(outcomes: Iterable[Outcome]) -> dict[int, str]:
     """What the first run of each round found in the table: all must find the same."""
     found: dict[int, str] = {}
     for outcome in outcomes:
-        for event in outcome.events:
-            if "hash" in event:
-                found.setdefault(event["round"], event["hash"])
+        if outcome.sample and "hash" in outcome.sample:
+            found.setdefault(outcome.turn, outcome.sample["hash"])
     return found
 
 
