@@ -225,8 +225,8 @@ def test_counts_reach_to_the_end_of_the_wait() -> None:
     assert tlb_rows.reduction(1.0, 0.0) is None
 
 
-@pytest.mark.parametrize(("ratio", "sizes"), [("1:4", (256, 1024)), ("1:8", (128, 1024)), ("1:99", (128, 12672)),
-                                              ("1:1", (640, 640)), ("2:3", (512, 768))])
+@pytest.mark.parametrize(("ratio", "sizes"), [("1:4", (256, 1024)), ("1:8", (256, 2048)), ("1:99", (256, 25344)),
+                                              ("1:1", (256, 256)), ("2:3", (256, 384)), ("3:4", (256, 384))])
 def test_sizes_of_tiers(ratio: str, sizes: tuple[int, int]) -> None:
     assert tlb_plan.sizes(ratio) == sizes
 

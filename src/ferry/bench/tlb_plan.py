@@ -26,9 +26,9 @@ MOVES = {"move_pages": 65536, "single": 512, "hinting": 60000}
 QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 30000}
 #: A node that single pages with holes fill within seconds, on an emulated machine too.
 COMPACTED_MIB = 768
-#: Nodes of xslookup together, unless the fast one were smaller than a kernel needs; both whole memory sections.
-TIERS_MIB, SECTION_MIB = 1280, 128
-#: More than any of the fast nodes has free.
+#: The fast node of xslookup, of which a kernel leaves half or more; the slow one is whole memory sections, too.
+FAST_MIB, SECTION_MIB = 256, 128
+#: More than the fast node has free.
 TABLE_BYTES = 256 * MIB
 LOOKUPS, QUICK_LOOKUPS = 200_000, 100_000
 #: An emulated machine moves fewer pages in the second that they may wait by default, as this bench itself shows, than a
@@ -151,8 +151,7 @@ def tiered(board: Board, ratio: str | None = None) -> Board:
 def sizes(ratio: str) -> tuple[int, int]:
     """MiB of the fast and the slow node."""
     fast, slow = map(int, ratio.split(":"))
-    sections = max(1, TIERS_MIB * fast // (fast + slow) // SECTION_MIB)
-    return sections * SECTION_MIB, -(-sections * slow // fast) * SECTION_MIB
+    return FAST_MIB, -(-FAST_MIB * slow // fast // SECTION_MIB) * SECTION_MIB
 
 
 def ratio_of(text: str) -> str:
