@@ -26,7 +26,7 @@ MOVES = {"move_pages": 65536, "single": 512, "hinting": 60000}
 QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 30000}
 #: A node that single pages with holes fill within seconds, on an emulated machine too.
 COMPACTED_MIB = 768
-#: The fast node of xslookup, of which a kernel leaves half or more; the slow one is whole memory sections, too.
+#: The fast node of xslookup, the same at every ratio; the slow one is whole memory sections, too.
 FAST_MIB, SECTION_MIB = 256, 128
 #: More than the fast node has free.
 TABLE_BYTES = 256 * MIB
