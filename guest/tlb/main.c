@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "migrc.h"
 #include "node.h"
 #include "quit.h"
 #include "readers.h"
@@ -53,6 +54,8 @@ static void measure(const struct target *target, const struct options *options)
 	struct work work;
 	int64_t drained_ms;
 
+	/* What the preparation owes is not the sample's, nor is the memory that waits for it kept by the sample. */
+	migrc_write("drain", "1");
 	state_read(&before, options);
 	work = options->workload->run(target, options);
 	state_read(&after, options);
