@@ -21,7 +21,7 @@
 #define BOUND_TEXT "65536"
 #define BOUND_PAGES 64		/* four times the bound */
 #define PRESSURE_BYTES ((size_t)20 << 20)
-/* Of each node's memory: for the copies of what moves, and as much again, or something is reclaimed before its time. */
+/* Above where reclaim begins: for the copies of what moves, and as much again, or something is reclaimed before its time. */
 #define LEFT_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MOST_PAGES
 
@@ -85,17 +85,26 @@ static void round_bound(struct bed *bed)
 	bed->report->deferred += bed->was_deferred;
 }
 
+/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
+static size_t reserve_bytes(void)
+{
+	char value[32];
+
+	return sysfile_read("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+}
+
 /* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
 static void take_ballast(struct bed *bed, unsigned int which)
 {
 	int node = bed->options->nodes[which];
 	uint64_t free_bytes = node_free_kb(node) * 1024;
-	size_t bytes;
+	/* Half of the reserve: the nodes are two. */
+	size_t left = LEFT_BYTES + reserve_bytes() / 2, bytes;
 	char *base;
 
-	if (free_bytes <= LEFT_BYTES)
-		bed_skip(bed, "node %d has less than %zu MiB free", node, LEFT_BYTES >> 20);
-	bytes = (free_bytes - LEFT_BYTES) / PAGE_BYTES * PAGE_BYTES;
+	if (free_bytes <= left)
+		bed_skip(bed, "node %d has less than %zu MiB free", node, left >> 20);
+	bytes = (free_bytes - left) / PAGE_BYTES * PAGE_BYTES;
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		quit(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
@@ -141,14 +150,6 @@ static void move_parts(struct bed *bed)
 		bed_move(&part);
 		bed->was_deferred |= part.was_deferred;
 	}
-}
-
-/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
-static size_t reserve_bytes(void)
-{
-	char value[32];
-
-	return sysfile_read("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
 }
 
 /* Free pages that another CPU keeps at hand cannot be had by a program: let there be few. Each look takes an eighth. */
