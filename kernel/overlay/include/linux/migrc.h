@@ -114,7 +114,10 @@ void __migrc_space_exit(struct mm_struct *mm);
 void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
 
-void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason);
+unsigned long __migrc_reclaim(void);
+
+void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+			 enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
 unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
@@ -168,17 +171,29 @@ static inline void migrc_drain(enum migrc_cause cause)
 }
 
 /**
+ * migrc_reclaim() - reclaim has found nothing: give up what waits for its flush
+ *
+ * Context: as for migrc_drain().
+ * Return: base pages that were freed.
+ */
+static inline unsigned long migrc_reclaim(void)
+{
+	return static_branch_unlikely(&migrc_used) ? __migrc_reclaim() : 0;
+}
+
+/**
  * migrc_batch_begin() - a batch of migrate_pages() begins
  * @batch:	the batch, zero
- * @reason:	why the folios migrate
+ * @from:	its folios
+ * @reason:	why they migrate
  *
  * Context: process context. May sleep.
  */
-static inline void migrc_batch_begin(struct migrc_batch *batch,
+static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 				     enum migrate_reason reason)
 {
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_batch_begin(batch, reason);
+		__migrc_batch_begin(batch, from, reason);
 }
 
 /**
@@ -330,7 +345,8 @@ static inline void migrc_space_init(struct mm_struct *mm) { }
 static inline void migrc_space_exit(struct mm_struct *mm) { }
 static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
 static inline void migrc_drain(enum migrc_cause cause) { }
-static inline void migrc_batch_begin(struct migrc_batch *batch,
+static inline unsigned long migrc_reclaim(void) { return 0; }
+static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 				     enum migrate_reason reason) { }
 static inline void migrc_batch_end(struct migrc_batch *batch) { }
 static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct folio *src)

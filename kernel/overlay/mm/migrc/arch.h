@@ -51,7 +51,9 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
  * A valid entry is replaced by another without an invalidation between the two. The
  * architecture asks for one (break before make) when the output address changes, unless
  * neither is writable and the contents are the same: which is when migrc defers, and for as
- * long. Size, attributes and the contiguous bit do not change.
+ * long. Size and attributes do not change. Who folds PTEs into contiguous ones, or unfolds
+ * them, invalidates their range first, but under BBML3: such a CPU uses one of the entries
+ * that it has for an address, whole, and each of them is right (contpte_convert()).
  */
 
 static inline void migrc_arch_flush(struct mm_struct *mm)

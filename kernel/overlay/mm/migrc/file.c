@@ -21,6 +21,9 @@
  * Notes are kept for classes of files, by a hash, not in each address_space: a clash costs a
  * drain.
  *
+ * Writeback needs no write access to zero what a dirty folio has beyond the end of its file.
+ * Nobody reads a file's content there, but who maps it sees it: such folios are left out.
+ *
  * Left out are files that can change by other means: those of the kernel's own mounts
  * (memfd, System V shared memory: written without write access), a file system's own files
  * (quota), and all file systems but tmpfs and those on a block device, because a server may
@@ -63,6 +66,12 @@ static bool migrc_may_be_written(const struct inode *inode)
 	return inode_is_open_for_write(inode) && !migrc_skips(MIGRC_SKIP_FILE_RECHECK);
 }
 
+/* Will writeback zero the end of it? What is clean gets dirty by write access only. */
+static bool migrc_tail_to_zero(const struct folio *folio, const struct inode *inode)
+{
+	return folio_test_dirty(folio) && folio_next_pos(folio) > i_size_read(inode);
+}
+
 /**
  * migrc_file_eligible() - may pages of this file be left in TLBs?
  * @folio: a folio of the page cache, locked
@@ -79,7 +88,7 @@ bool migrc_file_eligible(const struct folio *folio)
 		return false;
 	if (!shmem_mapping(folio->mapping) && !migrc_fs_eligible(inode->i_sb))
 		return false;
-	return !migrc_may_be_written(inode);
+	return !migrc_tail_to_zero(folio, inode) && !migrc_may_be_written(inode);
 }
 
 /**

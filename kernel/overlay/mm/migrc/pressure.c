@@ -2,11 +2,18 @@
 /**
  * DOC: Memory pressure
  *
- * The quarantine is memory that could be free. A shrinker gives it back before reclaim
- * takes anything of use: it costs one flush, no I/O. It has nothing to give while the node
- * has as much free memory as kswapd wants it to have: who reclaims ahead of need, to demote
- * what is cold, would flush for each few pages that it demotes. Once a node is below its
- * lowest watermark, where tasks have to reclaim by themselves, migrc pauses for a while.
+ * The quarantine is memory that could be free, at the cost of one flush, without I/O:
+ *
+ *   - kswapd drains before each look at whether its node has enough, or it would demote, or
+ *     evict, as much again as waits here.
+ *   - Who reclaims directly comes by a shrinker. It has nothing to give while the node has
+ *     as much free memory as kswapd wants for allocations: who reclaims ahead of need, to
+ *     demote what is cold, would flush for each few pages that it demotes.
+ *   - Who found nothing to reclaim takes what is here before the OOM killer is asked
+ *     (migrc_reclaim()): shrinkers look at nodes, and a zone may be empty alone.
+ *
+ * Once a node is below its lowest watermark, where tasks have to reclaim by themselves, or
+ * nothing was to be had, migrc pauses for a while.
  *
  * Lock order: as for migrc_drain(), called from within reclaim.
  */
@@ -40,6 +47,23 @@ bool migrc_paused(void)
 	return false;
 }
 
+static void migrc_pause(void)
+{
+	WRITE_ONCE(migrc_paused_until, (jiffies + MIGRC_PAUSE) | 1);
+}
+
+/* See migrc_reclaim(). */
+unsigned long __migrc_reclaim(void)
+{
+	unsigned long pages = migrc_quarantined();
+
+	if (!pages)
+		return 0;
+	migrc_pause();
+	__migrc_drain(MIGRC_PRESSURE);
+	return pages;
+}
+
 /* Of what a program may have: low zones keep a reserve, and often have much free. */
 static bool migrc_node_is_below(int nid, enum zone_watermarks mark)
 {
@@ -67,7 +91,7 @@ static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 	unsigned long pages = migrc_quarantined();
 
 	if (migrc_node_is_below(sc->nid, WMARK_MIN))
-		WRITE_ONCE(migrc_paused_until, (jiffies + MIGRC_PAUSE) | 1);
+		migrc_pause();
 	if (!pages)
 		return SHRINK_STOP;
 	__migrc_drain(MIGRC_PRESSURE);

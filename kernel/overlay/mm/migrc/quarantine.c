@@ -9,8 +9,9 @@
  *
  * Drains happen when the next batch may not fit under the bound (done by who migrates), when
  * the oldest folio is max_age_ms old (done by a worker), when memory is short (pressure.c),
- * and where the kernel drains other places that keep free pages: drain_all_pages(), a
- * compacted block, a memory failure.
+ * and where the kernel drains other places that keep free pages, or cannot do with pages that
+ * are neither free nor anybody's: drain_all_pages(), a compacted block, a block that goes
+ * offline, a memory failure.
  *
  * The bound holds always: a batch reserves its room before it defers anything, and defers
  * no more than that.

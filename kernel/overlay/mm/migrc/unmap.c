@@ -57,16 +57,14 @@ static bool migrc_reason_allowed(enum migrate_reason reason)
 /**
  * migrc_more_room() - take room in the quarantine for a batch
  * @batch:	the batch
- * @pages:	base pages that its next folio has
+ * @pages:	base pages that it needs
  *
  * Context: process context. May sleep.
  */
 void migrc_more_room(struct migrc_batch *batch, long pages)
 {
-	long room;
+	long room = migrc_reserve(pages);
 
-	pages = max(pages, MIGRC_BATCH_PAGES);
-	room = migrc_reserve(pages);
 	if (room < pages && migrc_quarantined()) {
 		/* Who migrates pays for the flush. */
 		__migrc_drain(MIGRC_FULL);
@@ -87,8 +85,15 @@ static bool migrc_wanted(enum migrate_reason reason)
 	return false;
 }
 
+/* Of a hinting fault, one folio, or it would drain for room that it has no use for. */
+static long migrc_batch_pages(struct list_head *from)
+{
+	return list_is_singular(from) ? folio_nr_pages(lru_to_folio(from)) : MIGRC_BATCH_PAGES;
+}
+
 /* See migrc_batch_begin(). */
-void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
+void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+			 enum migrate_reason reason)
 {
 	bool wanted = migrc_wanted(reason);
 
@@ -96,7 +101,7 @@ void __migrc_batch_begin(struct migrc_batch *batch, enum migrate_reason reason)
 	batch->begun = true;
 	batch->outer = current->migrc;
 	if (wanted)
-		migrc_more_room(batch, 0);
+		migrc_more_room(batch, migrc_batch_pages(from));
 	current->migrc = wanted ? batch : NULL;
 }
 
@@ -160,7 +165,7 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 	batch->nr_writable += !!(seen & MIGRC_SEEN_WRITABLE);
 	batch->flushed |= !!(seen & MIGRC_SEEN_REFUSED);
 	if (unlikely(batch->lacking))
-		migrc_more_room(batch, batch->lacking);
+		migrc_more_room(batch, max(batch->lacking, MIGRC_BATCH_PAGES));
 	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
 	if (!(seen & MIGRC_SEEN_DEFERRED) || folio_mapped(src))
 		return 0;

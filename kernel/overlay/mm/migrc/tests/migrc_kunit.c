@@ -200,6 +200,74 @@ static void quarantine_bound_of_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
 }
 
+static void put_into_quarantine(struct kunit *test, unsigned int nr)
+{
+	struct migrc_batch batch = { .nr_kept = nr };
+
+	INIT_LIST_HEAD(&batch.sources);
+	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
+	while (nr--) {
+		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+		KUNIT_ASSERT_NOT_NULL(test, folio);
+		list_add(&folio->lru, &batch.sources);
+	}
+	migrc_quarantine(&batch);
+}
+
+static void quarantine_is_reclaimed(struct kunit *test)
+{
+	put_into_quarantine(test, 3);
+	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 3);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	KUNIT_EXPECT_TRUE(test, migrc_paused());
+	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
+}
+
+/* A batch of one page takes the last room there is, and drains only for lack of that. */
+static void quarantine_room_for_one(struct kunit *test)
+{
+	unsigned long old = migrc_bound();
+	struct migrc_batch one = {}, two = {};
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	migrc_set_bound(4);
+	put_into_quarantine(test, 3);
+	migrc_more_room(&one, 1);
+	KUNIT_EXPECT_EQ(test, one.reserved, 1);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
+	migrc_more_room(&two, 1);
+	KUNIT_EXPECT_EQ(test, two.reserved, 1);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	migrc_unreserve(2);
+}
+
+/* Writeback zeroes what a dirty folio has beyond the end of its file. */
+static void file_tail_is_left_out(struct kunit *test)
+{
+	struct file_system_type type = { .fs_flags = FS_REQUIRES_DEV };
+	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
+	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
+	struct address_space mapping = { .host = inode };
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+	KUNIT_ASSERT_TRUE(test, sb && inode && folio);
+	sb->s_type = &type;
+	inode->i_sb = sb;
+	inode->i_mode = S_IFREG;
+	inode->i_size = 100;
+	folio->mapping = &mapping;
+	folio->index = 0;
+	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
+	folio_set_dirty(folio);
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	inode->i_size = PAGE_SIZE;
+	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
+	folio_clear_dirty(folio);
+	folio->mapping = NULL;
+	folio_put(folio);
+}
+
 static void knobs_are_off_at_first(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, migrc_is_enabled());
@@ -222,6 +290,9 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(raise_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
+	KUNIT_CASE(quarantine_is_reclaimed),
+	KUNIT_CASE(quarantine_room_for_one),
+	KUNIT_CASE(file_tail_is_left_out),
 	{}
 };
 
