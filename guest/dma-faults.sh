@@ -91,7 +91,7 @@ move() {
 }
 
 calm() {
-	for fault in error lie lost late ghost prep; do
+	for fault in error lie lost late ghost early prep; do
 		[ ! -e $faults/$fault ] || echo 0 >$faults/$fault
 	done
 	[ ! -e $inject ] || echo >$inject/inject
@@ -194,15 +194,31 @@ allocation_case() {
 	rmmod ferry_testdma
 }
 
+# Each descriptor is in time, and there are too many.
+slow_case() {
+	load_testdma ferry_testdma
+	echo 20 >$faults/late_ms
+	echo 1 >$faults/late
+	one_case "a slow engine" overdue nothing
+	rmmod ferry_testdma
+}
+
 testdma_cases() {
 	testdma_case "an error" ferry_testdma error errors nothing
-	testdma_case "an error reported as success" ferry_testdma lie mismatches nothing
+	# By a driver that is known to do so: its channels stay in service.
+	testdma_case "an error reported as success" ptdma lie mismatches nothing
+	# By one that is not: a channel is lost each time. Some shares are to be complete.
+	rate=50
+	testdma_case "a stranger that lies" ferry_testdma lie abandoned_pages rebind
+	testdma_case "a write after a false completion" ferry_testdma early abandoned_pages rebind
+	rate=5
 	testdma_case "a lost completion, and the driver unbound" ferry_testdma lost abandoned_pages rebind
 	testdma_case "a write after the driver is gone" ferry_testdma ghost abandoned_pages rebind
 	testdma_case "a late completion" ferry_testdma late late nothing
 	testdma_case "no descriptor to be had" ferry_testdma prep $faults/hits_prep nothing
 	testdma_case "the driver unbound at work" ferry_testdma - turns rebind
 	testdma_case "channels taken away" ferry_testdma - turns take_away
+	slow_case
 	injected_case "a mapping fails" dcbm_map
 	injected_case "prep fails" dcbm_prep
 	allocation_case
@@ -254,7 +270,7 @@ ptdma_cases() {
 
 # Three results a case.
 tests=0
-[ "$testdma" = - ] || tests=$((tests + 15 * 3))
+[ "$testdma" = - ] || tests=$((tests + 18 * 3))
 if [ "$ae4dma" != - ]; then
 	tests=$((tests + 4 * 3))
 elif [ "$ptdma" != - ]; then

@@ -267,8 +267,8 @@ static void dcbm_free(struct dcbm_channel *ch)
 }
 
 /*
- * Claim a slot that no batch can claim any more; false if the quarantine has it. A batch ends
- * within its timeout and takes no lock of ours.
+ * Claim a slot that no batch can claim any more; false if the quarantine has it. A batch takes no
+ * lock of ours, and ends DCBM_BATCH_TIMEOUTS + 1 timeouts after it began, but for the CPU's work.
  */
 static bool dcbm_take(struct dcbm_channel *ch)
 {
@@ -457,7 +457,7 @@ static unsigned int dcbm_order(unsigned char *slots, int dst, int src)
  * @wanted:	the most to claim
  * @engine:	of this engine only; NULL for any
  *
- * Context: any. Does not wait.
+ * Context: any; dcbm_mutex held if @engine is named. Does not wait.
  */
 void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_engine *engine)
 {
@@ -467,11 +467,10 @@ void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_eng
 
 	run->nr = 0;
 	for (i = 0; i < nr && run->nr < wanted; i++) {
-		if (!dcbm_try_claim(slots[i]))
-			continue;
+		/* Whoever names an engine holds dcbm_mutex: what is held stays. */
 		if (engine && dcbm_slots[slots[i]]->engine != engine)
-			dcbm_let_go(slots[i]);
-		else
+			continue;
+		if (dcbm_try_claim(slots[i]))
 			run->ch[run->nr++] = dcbm_slots[slots[i]];
 	}
 }

@@ -11,7 +11,8 @@
  *
  * tells of every later batch whether it pays; if not it is refused, and the CPU copies it as if
  * dcbm were not there. "always" in the offload knob overrides that. An engine that failed while
- * it was measured counts as slower than anything.
+ * it was measured counts as slower than anything; of one that could not be measured, for want of
+ * a channel or of memory, the figures before stay.
  *
  * Each engine is measured with one channel and with as many as a batch may have: to start and to
  * await many takes its time, which a small batch does not pay back, and not all engines copy at
@@ -21,11 +22,12 @@
  */
 
 #include <linux/cleanup.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <linux/wait.h>
 
 #include "dcbm.h"
 
@@ -115,29 +117,35 @@ static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr, unsigne
 static bool dcbm_claim_some(struct dcbm_run *run, unsigned int wanted,
 			    const struct dcbm_engine *engine)
 {
-	return wait_event_timeout(dcbm_wait, (dcbm_claim(run, wanted, engine), run->nr), HZ);
+	unsigned long end = jiffies + HZ;
+
+	/* Not by waiting on dcbm_wait, which claiming may wake: that would spin. */
+	while (dcbm_claim(run, wanted, engine), !run->nr && time_before(jiffies, end))
+		usleep_range(1000, 2000);
+	return run->nr;
 }
 
-/* Nanoseconds for a batch by an engine's channels; 0 if it could not be copied so. */
-static u64 dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine,
-			    unsigned int channels)
+/* Nanoseconds for a batch by an engine's channels. -EBUSY if it had none, -EIO if they failed. */
+static int dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine,
+			    unsigned int channels, u64 *best)
 {
-	u64 best = U64_MAX, start;
 	struct dcbm_run run;
 	unsigned int i, k;
+	u64 start;
 
+	*best = U64_MAX;
 	for (i = 0; i < DCBM_RUNS; i++) {
 		run = (struct dcbm_run) { .batch = batch };
 		if (!dcbm_claim_some(&run, channels, engine))
-			return 0;
+			return -EBUSY;
 		start = ktime_get_ns();
 		dcbm_copy_with(&run);
-		best = min(best, ktime_get_ns() - start);
+		*best = min(*best, ktime_get_ns() - start);
 		for (k = 0; k < batch->nr; k++)
 			if (batch->pairs[k].status)
-				return 0;
+				return -EIO;
 	}
-	return best;
+	return 0;
 }
 
 static u64 dcbm_time_cpu(struct ferry_batch *batch)
@@ -159,42 +167,48 @@ static u64 dcbm_rate(u64 more, u64 less, u64 nr)
 	return more > less ? div64_u64((more - less) << 10, nr) : 0;
 }
 
-/* How long each of the three batches takes; false if one could not be made or copied. */
-static bool dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid,
-		      unsigned int channels, u64 ns[3])
+/*
+ * How long each of the three batches takes. -ENOMEM if one could not be made, -EBUSY or -EIO if
+ * it could not be copied.
+ */
+static int dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid,
+		     unsigned int channels, u64 ns[3])
 {
 	static const struct { unsigned int nr, order; } samples[] = {
 		{ SZ_1M / PAGE_SIZE, 0 }, { 2, DCBM_LARGE }, { 8, DCBM_LARGE },
 	};
 	unsigned int i;
+	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(samples); i++) {
+	for (i = 0; !err && i < ARRAY_SIZE(samples); i++) {
 		bool made = dcbm_sample_make(batch, samples[i].nr, samples[i].order, nid);
 
-		ns[i] = made ? dcbm_time_engine(batch, engine, channels) : 0;
+		err = made ? dcbm_time_engine(batch, engine, channels, &ns[i]) : -ENOMEM;
 		/* The last batch is large enough to tell the CPU's rate by. */
 		if (made && i == ARRAY_SIZE(samples) - 1)
 			dcbm_cpu_byte_ns = dcbm_rate(dcbm_time_cpu(batch), 0, batch->bytes);
 		dcbm_sample_free(batch);
-		if (!ns[i])
-			return false;
 	}
-	return true;
+	return err;
 }
 
-static struct dcbm_cost dcbm_measure(struct ferry_batch *batch, const struct dcbm_engine *engine,
-				     int nid, unsigned int channels)
+/* Old figures are better than none, while new ones are made and where none can be. */
+static void dcbm_measure(struct dcbm_cost *figures, struct ferry_batch *batch,
+			 const struct dcbm_engine *engine, int nid, unsigned int channels)
 {
 	struct dcbm_cost cost = {};
 	u64 ns[3];
+	int err = dcbm_time(batch, engine, nid, channels, ns);
 
-	if (!dcbm_time(batch, engine, nid, channels, ns))
-		return cost;
-	cost.known = true;
-	cost.folio_ns = dcbm_rate(ns[0], ns[1], SZ_1M / PAGE_SIZE - 2);
-	cost.byte_ns = dcbm_rate(ns[2], ns[1], 3 * SZ_1M);
-	cost.base_ns = ns[1] - min(ns[1], cost.byte_ns * SZ_1M >> 10);
-	return cost;
+	if (err && err != -EIO)
+		return;
+	if (!err) {
+		cost.known = true;
+		cost.folio_ns = dcbm_rate(ns[0], ns[1], SZ_1M / PAGE_SIZE - 2);
+		cost.byte_ns = dcbm_rate(ns[2], ns[1], 3 * SZ_1M);
+		cost.base_ns = ns[1] - min(ns[1], cost.byte_ns * SZ_1M >> 10);
+	}
+	*figures = cost;
 }
 
 static void dcbm_measure_ways(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid)
@@ -202,9 +216,8 @@ static void dcbm_measure_ways(struct ferry_batch *batch, const struct dcbm_engin
 	struct dcbm_cost *ways = dcbm_costs[dcbm_engine_number(engine)];
 	unsigned int channels = READ_ONCE(dcbm_tuning.channels);
 
-	/* Old figures are better than none while new ones are made. */
-	ways[DCBM_ALONE] = dcbm_measure(batch, engine, nid, 1);
-	ways[DCBM_TOGETHER] = dcbm_measure(batch, engine, nid, channels);
+	dcbm_measure(&ways[DCBM_ALONE], batch, engine, nid, 1);
+	dcbm_measure(&ways[DCBM_TOGETHER], batch, engine, nid, channels);
 }
 
 /**

@@ -15,9 +15,10 @@
  *	cost.c		what had better be left to the CPU
  *
  * Life cycle of a batch: channels are claimed, at most one for each DCBM_MIN_SHARE; if none is
- * free, or the CPU would be faster, the batch is refused and nothing has happened. Otherwise it
- * is cut, mapped, copied and settled in rounds, mostly one, and the channels are given back,
- * but for those that the quarantine keeps.
+ * free, the CPU would be faster, or there are memory tags, which engines do not copy, the batch
+ * is refused and nothing has happened. Otherwise it is cut, mapped, copied and settled in
+ * rounds, mostly one, and the channels are given back, but for those that the quarantine keeps.
+ * No round begins after DCBM_BATCH_TIMEOUTS.
  *
  * No memory is allocated: all that a channel needs exists since it is held, and a run lies on
  * the caller's stack.
@@ -26,8 +27,14 @@
  */
 
 #include <linux/ferry.h>
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#ifdef CONFIG_ARM64_MTE
+#include <asm/cpufeature.h>
+#include <asm/mte.h>
+#endif
 
 #include "dcbm.h"
 
@@ -91,7 +98,8 @@ static void dcbm_round(struct dcbm_run *run)
  * dcbm_copy_with() - copy a run's batch by the run's channels, and give them back
  * @run: the run, with at least one channel
  *
- * Context: process context, all folios locked or otherwise the caller's alone. May sleep.
+ * Context: process context, all folios locked or otherwise the caller's alone. May sleep, for as
+ * long as dcbm_drive() says.
  */
 void dcbm_copy_with(struct dcbm_run *run)
 {
@@ -101,20 +109,55 @@ void dcbm_copy_with(struct dcbm_run *run)
 	/* Complete unless a descriptor fails. */
 	for (i = 0; i < batch->nr; i++)
 		batch->pairs[i].status = 0;
-	while (dcbm_cut(run))
+	run->start = jiffies;
+	while (!dcbm_overdue(run) && dcbm_cut(run))
 		dcbm_round(run);
-	/* What is left when no channel is. */
+	/* What is left when no channel, or no time, is. */
 	for (i = run->pair; i < batch->nr; i++)
 		batch->pairs[i].status = -EAGAIN;
 	dcbm_keep_only(run, 0);
 }
+
+#ifdef CONFIG_ARM64_MTE
+static bool dcbm_folio_tagged(struct folio *folio)
+{
+	unsigned long i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (page_mte_tagged(folio_page(folio, i)))
+			return true;
+	return false;
+}
+
+/*
+ * Has any source memory tags? An engine copies data only, copy_highpage() both. None can get
+ * some while it is copied: sources are locked, unmapped and have no unexpected references.
+ */
+static bool dcbm_tagged(const struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	if (!system_supports_mte())
+		return false;
+	for (i = 0; i < batch->nr; i++)
+		if (dcbm_folio_tagged(batch->pairs[i].src))
+			return true;
+	return false;
+}
+#else
+static bool dcbm_tagged(const struct ferry_batch *batch)
+{
+	return false;
+}
+#endif
 
 /**
  * dcbm_copy() - copy a batch by DMA engines
  * @batch: the batch
  *
  * Context: process context, all folios locked. Does not allocate.
- * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster.
+ * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster, -EOPNOTSUPP if
+ * there are memory tags.
  */
 static int dcbm_copy(struct ferry_batch *batch)
 {
@@ -131,6 +174,12 @@ static int dcbm_copy(struct ferry_batch *batch)
 	if (!run.nr) {
 		dcbm_count(DCBM_REFUSED_SLOWER, 1);
 		return -EAGAIN;
+	}
+	/* After what refuses most batches, which so costs nothing more. */
+	if (dcbm_tagged(batch)) {
+		dcbm_keep_only(&run, 0);
+		dcbm_count(DCBM_REFUSED_TAGGED, 1);
+		return -EOPNOTSUPP;
 	}
 	dcbm_copy_with(&run);
 	return 0;

@@ -19,12 +19,15 @@
 #define DCBM_MAX_LEN		SZ_1M
 /* Longest share, and so the size of a window: what a batch has at most by default. */
 #define DCBM_MAX_SHARE		((size_t)SZ_32M)
+/* In timeouts: how long a batch may take that is slow but alive. */
+#define DCBM_BATCH_TIMEOUTS	4
 
 /**
  * enum dcbm_proof - why a driver's word that a copy is complete may be believed
  * @DCBM_PROOF_COMPARE:		it may not: the content is compared
  * @DCBM_PROOF_SENTINEL:	after an error nothing later in the same chain completes, so
- *				the completion of a last, private descriptor vouches for all
+ *				the completion of a last, private descriptor vouches for all;
+ *				after synchronize() a group is one chain
  * @DCBM_PROOF_RESULT:		it reports errors in the result of the callback
  */
 enum dcbm_proof {
@@ -40,6 +43,7 @@ enum dcbm_proof {
  * @issue_each:	call issue_pending after each submit, not once a group
  * @lingers:	it may still use a descriptor when its callback has returned, where
  *		synchronize() does not wait for it
+ * @ends:	its completions may be false, but come only when the device has ended
  * @proof:	whether its completions can be believed
  */
 struct dcbm_engine {
@@ -47,6 +51,7 @@ struct dcbm_engine {
 	unsigned int depth;
 	bool issue_each;
 	bool lingers;
+	bool ends;
 	enum dcbm_proof proof;
 };
 
@@ -60,7 +65,7 @@ struct dcbm_engine {
  * @nr:		pieces that it copies
  * @status:	-EAGAIN until it is submitted, -EINPROGRESS until it completes, then 0 or
  *		the driver's error
- * @kept:	the device may still write: the folios are held, see quarantine.c
+ * @kept:	in flight on a channel that is stuck: the folios are held, see quarantine.c
  */
 struct dcbm_desc {
 	struct dcbm_channel *ch;
@@ -108,7 +113,7 @@ struct dcbm_share {
  * @first:	first descriptor of the group in flight
  * @next:	first descriptor not submitted
  * @end:		first descriptor not to submit
- * @pending:	callbacks to come
+ * @pending:	callbacks to come, and one that never does where a completion was false
  * @progress:	jiffies of the last submission or callback
  * @waiting:	a group is in flight
  * @stuck:	the group in flight has timed out
@@ -169,6 +174,7 @@ struct dcbm_channel {
  * @ch:		the channels, nearest first
  * @pair:	first pair that is not cut into shares yet
  * @offset:	bytes of it that are
+ * @start:	in jiffies; when the copying began
  */
 struct dcbm_run {
 	struct ferry_batch *batch;
@@ -176,6 +182,7 @@ struct dcbm_run {
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
 	unsigned int pair;
 	size_t offset;
+	unsigned long start;
 };
 
 /* What is verified, the words of the verify knob. */
@@ -212,8 +219,10 @@ enum dcbm_counter {
 	DCBM_VERIFY_NS,
 	DCBM_MAP_FAILURES,
 	DCBM_PREP_FAILURES,
+	DCBM_OVERDUE,
 	DCBM_REFUSED_SLOWER,
 	DCBM_REFUSED_BUSY,
+	DCBM_REFUSED_TAGGED,
 	DCBM_RETIRED,
 	DCBM_REVIVED,
 	DCBM_QUARANTINED_PAGES,
@@ -276,6 +285,7 @@ int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch);
 void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs);
 
 /* drive.c */
+bool dcbm_overdue(const struct dcbm_run *run);
 void dcbm_drive(struct dcbm_run *run);
 
 /* settle.c */

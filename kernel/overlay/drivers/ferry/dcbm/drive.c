@@ -7,11 +7,16 @@
  * follows. Between that it sleeps; callbacks wake it.
  *
  * Where the proof is a sentinel, each group ends in a private descriptor, and is complete when
- * that is.
+ * that is. The driver must have ended what it does after the callbacks before the next group,
+ * or it might cut that in two.
  *
  * prep() returning NULL is back-pressure: the caller naps and asks again. A channel that has
  * neither taken nor completed a descriptor for timeout_ms is given up: what was not submitted
  * is left to the CPU, what was is up to dcbm_settle(). One that takes none then rests.
+ *
+ * A channel that is slow but alive would hold the folios of the batch for as long as it likes:
+ * DCBM_BATCH_TIMEOUTS after the batch began it is given no more and rests, too. What is in
+ * flight is given up one timeout later.
  *
  * Callbacks may come from hard interrupts, in any order, late, or never. They touch their
  * descriptor and their channel's @pending and @progress only; lowering @pending is the last
@@ -96,10 +101,16 @@ static bool dcbm_submit_next(struct dcbm_channel *ch)
 	return true;
 }
 
+/* The timeout. One more, as the current jiffy may be about to end. */
+static unsigned long dcbm_patience(void)
+{
+	return msecs_to_jiffies(READ_ONCE(dcbm_tuning.timeout_ms)) + 1;
+}
+
 /* End a group by its sentinel. Its slot was left free, but the driver may be slow to see that. */
 static bool dcbm_submit_sentinel(struct dcbm_channel *ch)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(READ_ONCE(dcbm_tuning.timeout_ms)) + 1;
+	unsigned long end = jiffies + dcbm_patience();
 
 	while (!dcbm_submit(ch, &ch->last)) {
 		if (time_after(jiffies, end))
@@ -115,6 +126,13 @@ static bool dcbm_submit_group(struct dcbm_channel *ch)
 	bool sentinel = ch->engine->proof == DCBM_PROOF_SENTINEL;
 	unsigned int room = ch->engine->depth - sentinel;
 
+	/*
+	 * A driver still at work after the last callback may see the channel idle and start what
+	 * is submitted so far: two chains, and the sentinel vouches for the second only. So wait
+	 * for it to end. Nothing is in flight, so no completion gets lost by that.
+	 */
+	if (sentinel)
+		dmaengine_synchronize(ch->chan);
 	ch->first = ch->next;
 	while (ch->next < ch->end && ch->next - ch->first < room && dcbm_submit_next(ch))
 		;
@@ -130,10 +148,32 @@ static bool dcbm_submit_group(struct dcbm_channel *ch)
 
 static bool dcbm_timed_out(const struct dcbm_channel *ch)
 {
-	/* One more, as the current jiffy may be about to end. */
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(dcbm_tuning.timeout_ms)) + 1;
+	return time_after(jiffies, READ_ONCE(ch->progress) + dcbm_patience());
+}
 
-	return time_after(jiffies, READ_ONCE(ch->progress) + patience);
+static bool dcbm_taken(const struct dcbm_run *run, unsigned int timeouts)
+{
+	return time_after(jiffies, run->start + timeouts * dcbm_patience());
+}
+
+/**
+ * dcbm_overdue() - has a run taken so long that nothing more may be begun?
+ * @run: the run, begun
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool dcbm_overdue(const struct dcbm_run *run)
+{
+	return dcbm_taken(run, DCBM_BATCH_TIMEOUTS);
+}
+
+/* dcbm_settle() finds the rest of the share not submitted. */
+static void dcbm_rest(struct dcbm_channel *ch, enum dcbm_counter why)
+{
+	dcbm_count(why, 1);
+	ch->rest_until = jiffies + DCBM_REST;
+	ch->end = ch->next;
 }
 
 /* Bits: the state of a run is that of all its channels. */
@@ -156,11 +196,13 @@ static void dcbm_group_done(struct dcbm_channel *ch)
 }
 
 /* Take a channel one step further, if it can be. */
-static enum dcbm_state dcbm_step(struct dcbm_channel *ch)
+static enum dcbm_state dcbm_step(const struct dcbm_run *run, struct dcbm_channel *ch)
 {
+	if (ch->next < ch->end && dcbm_overdue(run))
+		dcbm_rest(ch, DCBM_OVERDUE);
 	/* Pairs with the release in dcbm_done(). */
 	if (ch->waiting && atomic_read_acquire(&ch->pending)) {
-		ch->stuck = dcbm_timed_out(ch);
+		ch->stuck = dcbm_timed_out(ch) || dcbm_taken(run, DCBM_BATCH_TIMEOUTS + 1);
 		return ch->stuck ? DCBM_IDLE : DCBM_WAITING;
 	}
 	if (ch->waiting)
@@ -170,10 +212,7 @@ static enum dcbm_state dcbm_step(struct dcbm_channel *ch)
 	if (!dcbm_submit_group(ch)) {
 		if (!dcbm_timed_out(ch))
 			return DCBM_STARVED;
-		/* dcbm_settle() finds the rest not submitted. */
-		dcbm_count(DCBM_PREP_FAILURES, 1);
-		ch->rest_until = jiffies + DCBM_REST;
-		ch->end = ch->next;
+		dcbm_rest(ch, DCBM_PREP_FAILURES);
 		return DCBM_IDLE;
 	}
 	WRITE_ONCE(ch->progress, jiffies);
@@ -200,7 +239,7 @@ static enum dcbm_state dcbm_step_all(struct dcbm_run *run)
 
 	for (i = 0; i < run->nr; i++)
 		if (!run->ch[i]->stuck)
-			state |= dcbm_step(run->ch[i]);
+			state |= dcbm_step(run, run->ch[i]);
 	return state;
 }
 
@@ -222,7 +261,9 @@ static void dcbm_start(struct dcbm_channel *ch)
  * channel that is stuck.
  *
  * Context: process context. Sleeps, for timeout_ms after the last sign of life of each channel,
- * and as long again for a sentinel that a driver does not take.
+ * and as long again for each sentinel that a driver does not take; all in all until
+ * DCBM_BATCH_TIMEOUTS + 1 timeouts after the run began, as the last wait for a sentinel begins one
+ * timeout before that.
  */
 void dcbm_drive(struct dcbm_run *run)
 {

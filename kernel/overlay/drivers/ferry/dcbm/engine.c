@@ -8,6 +8,11 @@
  * reading it and by trying. A driver without a row gets what suits all: one descriptor in
  * flight, the content compared.
  *
+ * A completion that the comparison refutes may be the word for an error, or it came too early
+ * and the device still writes. Which, is known of a driver that completes a descriptor only
+ * when its device has ended, well or not; of all others the worse is assumed, settle.c. An error
+ * that a driver reports is believed to be the end of the descriptor.
+ *
  * There is no row for who can stop its device: none was found that does so for certain. What
  * terminate_all() does is written down all the same, for who thinks of calling it.
  *
@@ -25,28 +30,38 @@ static const struct dcbm_engine dcbm_engines[] = {
 	/*
 	 * 32 descriptors a channel, one interrupt for a chain. An error resets the channel:
 	 * the head of the chain completes as if it were well, all others are dropped without
-	 * a callback, a sentinel among them. terminate_all() masks the interrupt and lets
-	 * the transfer run on.
+	 * a callback, a sentinel among them. The tasklet that calls back starts what it then
+	 * finds submitted, be it half a group: synchronize(), which waits for it, comes before
+	 * each. terminate_all() masks the interrupt and lets the transfer run on.
 	 */
 	{ .driver = "xilinx-zynqmp-dma", .depth = 28, .proof = DCBM_PROOF_SENTINEL },
 	/*
-	 * The error of a descriptor never reaches its callback. terminate_all() frees the
-	 * descriptors while the queue runs. One command at a time.
+	 * The error of a descriptor, which ends it, never reaches its callback. terminate_all()
+	 * frees the descriptors while the queue runs. One command at a time.
 	 */
-	{ .driver = "ptdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
+	{
+		.driver = "ptdma", .depth = 1, .issue_each = true, .ends = true,
+		.proof = DCBM_PROOF_COMPARE,
+	},
 	/*
 	 * Shares ptdma's code. issue_pending() spins until the descriptor before has been
 	 * unlinked, which a work does after the callback, without the channel's lock: with
 	 * one in flight, the mutex that prep takes keeps the two apart.
 	 */
 	{
-		.driver = "ae4dma", .depth = 1, .issue_each = true, .lingers = true,
+		.driver = "ae4dma", .depth = 1, .issue_each = true, .lingers = true, .ends = true,
 		.proof = DCBM_PROOF_COMPARE,
 	},
-	/* An issue_pending while busy is lost; no synchronize. */
-	{ .driver = "sf-pdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
+	/*
+	 * An issue_pending while busy is lost; no synchronize. The last of several errors is
+	 * called back as success.
+	 */
+	{
+		.driver = "sf-pdma", .depth = 1, .issue_each = true, .ends = true,
+		.proof = DCBM_PROOF_COMPARE,
+	},
 	/* Completions out of order get the result of the one that all had waited for. */
-	{ .driver = "switchtec_dma", .depth = 64, .proof = DCBM_PROOF_COMPARE },
+	{ .driver = "switchtec_dma", .depth = 64, .ends = true, .proof = DCBM_PROOF_COMPARE },
 	/* Both report errors. Neither has a terminate_all(). */
 	{ .driver = "ioatdma", .depth = 64, .proof = DCBM_PROOF_RESULT },
 	{ .driver = "plx_dma", .depth = 64, .proof = DCBM_PROOF_RESULT },

@@ -172,8 +172,10 @@ DCBM_COUNTER_ATTR(verified_bytes, DCBM_VERIFIED_BYTES);
 DCBM_COUNTER_ATTR(verify_ns, DCBM_VERIFY_NS);
 DCBM_COUNTER_ATTR(map_failures, DCBM_MAP_FAILURES);
 DCBM_COUNTER_ATTR(prep_failures, DCBM_PREP_FAILURES);
+DCBM_COUNTER_ATTR(overdue, DCBM_OVERDUE);
 DCBM_COUNTER_ATTR(refused_slower, DCBM_REFUSED_SLOWER);
 DCBM_COUNTER_ATTR(refused_busy, DCBM_REFUSED_BUSY);
+DCBM_COUNTER_ATTR(refused_tagged, DCBM_REFUSED_TAGGED);
 DCBM_COUNTER_ATTR(retired, DCBM_RETIRED);
 DCBM_COUNTER_ATTR(revived, DCBM_REVIVED);
 DCBM_COUNTER_ATTR(quarantined_pages, DCBM_QUARANTINED_PAGES);
@@ -190,8 +192,10 @@ static struct attribute *dcbm_counter_attrs[] = {
 	&verify_ns_attr.attr,
 	&map_failures_attr.attr,
 	&prep_failures_attr.attr,
+	&overdue_attr.attr,
 	&refused_slower_attr.attr,
 	&refused_busy_attr.attr,
+	&refused_tagged_attr.attr,
 	&retired_attr.attr,
 	&revived_attr.attr,
 	&quarantined_pages_attr.attr,

@@ -216,7 +216,7 @@ ALLOW_ERROR_INJECTION(dcbm_map, ERRNO);
  * @ch:		its channel
  * @attrs:	DMA_ATTR_SKIP_CPU_SYNC once the folios may have other contents by right
  *
- * Context: any; the device has no access to the share any more.
+ * Context: any; the device has ended with the share, as its driver says.
  */
 void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs)
 {

@@ -2,9 +2,11 @@
 /**
  * DOC: Quarantine
  *
- * What a device may still write is never unmapped, freed or given to anybody. A channel that
- * does not complete its descriptors in time is retired: it keeps its share, mapped as it is, and
- * holds two references for each piece in flight.
+ * What a device may still write is never freed or given to anybody, nor unmapped before the
+ * driver has said that it is complete. A channel that does not complete its descriptors in time
+ * is retired: it keeps its share, mapped as it is, and holds two references for each piece in
+ * flight. So does a channel whose driver's word turned out false, see settle.c, for each piece
+ * concerned; its share was unmapped, or the content could not have been looked at.
  *
  *   - One on the source makes the folio's move fail by migration's ordinary check of the
  *     reference count, which comes before the CPU would write to the destination: the folio
@@ -21,7 +23,10 @@
  * channel is given up and the destinations are abandoned: that no DMA is under way can be known
  * of no device in general, and lost memory is better than foreign writes to memory in use.
  *
- * The module cannot be unloaded while a callback may come.
+ * After a false completion one more callback is awaited than there will be, so that this is how
+ * it always ends.
+ *
+ * The module cannot be unloaded while a channel is retired.
  *
  * Lock order: dcbm_mutex -> dcbm_retired_lock. Folio locks are only tried.
  */
@@ -57,8 +62,8 @@ static s64 dcbm_piece_pages(const struct dcbm_share *share, unsigned int piece)
 
 /**
  * dcbm_retire() - take a channel out of service until its callbacks have come
- * @ch: a claimed channel, stuck, with its descriptors in flight marked as kept; belongs to the
- *	quarantine from here on
+ * @ch: a claimed channel, with the pieces of its share that the device may still write marked as
+ *	kept, and a callback to come for them; belongs to the quarantine from here on
  *
  * Context: process context, sources locked.
  */

@@ -11,7 +11,13 @@
  * Descriptors in flight on a channel that is stuck may still write. The channel is retired, and
  * what they may write is put into quarantine. Nothing that shares a mapping with them is
  * unmapped, so their completed neighbours, whose content cannot be looked at before, are left to
- * the CPU.
+ * the CPU; or held like them, where only that look could have told that the device has ended.
+ *
+ * A completion that the comparison refutes is no sign that the device has ended, unless the
+ * engine's row says so: it may have come early, and nothing will tell when the device does end.
+ * So the channel is retired for good, with what the descriptor copies, until its driver is
+ * unbound. To the folios this is no different from a descriptor in flight. An error that a driver
+ * reports is believed to be the end of the descriptor.
  *
  * Lock order: none are taken.
  */
@@ -38,7 +44,6 @@ static void dcbm_keep(struct dcbm_channel *ch)
 	bool sentinel = ch->engine->proof == DCBM_PROOF_SENTINEL;
 	unsigned int i;
 
-	bitmap_zero(ch->share.kept, DCBM_MAX_PIECES);
 	for (i = ch->first; i < ch->next; i++) {
 		struct dcbm_desc *desc = &ch->share.descs[i];
 
@@ -73,6 +78,16 @@ static bool dcbm_doubts(const struct dcbm_engine *engine)
 	}
 }
 
+/*
+ * Hold the pieces of a completion that nothing proves. It counts as one all the same, so the
+ * descriptor is not kept.
+ */
+static void dcbm_unproved(struct dcbm_channel *ch, const struct dcbm_desc *desc)
+{
+	if (!ch->engine->ends)
+		bitmap_set(ch->share.kept, desc->first, desc->nr);
+}
+
 /* What a descriptor came to: 0 if its pieces are complete. */
 static int dcbm_outcome(struct dcbm_channel *ch, const struct dcbm_desc *desc, bool doubts)
 {
@@ -82,14 +97,26 @@ static int dcbm_outcome(struct dcbm_channel *ch, const struct dcbm_desc *desc, b
 		return -EBUSY;
 	if (desc->status)
 		return desc->status;
-	/* Still mapped, so that the content is not the CPU's to see. */
-	if (ch->share.mapped)
-		return -EIO;
-	if (doubts && !dcbm_same(&ch->share, desc, sampled)) {
+	/* While it is mapped the content is not the CPU's to see. */
+	if (!ch->share.mapped && (!doubts || dcbm_same(&ch->share, desc, sampled)))
+		return 0;
+	if (doubts)
+		dcbm_unproved(ch, desc);
+	if (!ch->share.mapped)
 		dcbm_count(DCBM_MISMATCHES, 1);
-		return -EIO;
-	}
-	return 0;
+	return -EIO;
+}
+
+/* Is the channel, whose descriptors have been looked at, fit for service? */
+static bool dcbm_fit(struct dcbm_channel *ch)
+{
+	if (ch->stuck)
+		return false;
+	if (bitmap_empty(ch->share.kept, DCBM_MAX_PIECES))
+		return true;
+	/* A callback that never comes: nothing will tell when the device has ended. */
+	atomic_inc(&ch->pending);
+	return false;
 }
 
 /**
@@ -106,6 +133,7 @@ bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch)
 	bool doubts = dcbm_doubts(ch->engine);
 	unsigned int i;
 
+	bitmap_zero(share->kept, DCBM_MAX_PIECES);
 	if (ch->stuck)
 		dcbm_keep(ch);
 	else
@@ -118,7 +146,7 @@ bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch)
 		if (err)
 			dcbm_fail(run->batch, share, desc, err);
 	}
-	if (!ch->stuck)
+	if (dcbm_fit(ch))
 		return false;
 	/* From here on it is the quarantine's. */
 	dcbm_retire(ch);

@@ -4,7 +4,8 @@
  *
  * The answer to drivers that report errors as success. A source may be poisoned: it is read
  * into a page of our own by the copy that survives a machine check, where there is one, and
- * compared from there; a folio that cannot be read is left to the move phase, which reports it.
+ * compared from there; what cannot be read counts as different, as nothing proves the copy, and
+ * is left to the move phase, which reports it.
  *
  * Sampled verification compares one cache line of each page, another one each time. It finds
  * pages that were not copied; that all of a page was copied right it cannot say.

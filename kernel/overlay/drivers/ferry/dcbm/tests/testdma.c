@@ -11,6 +11,9 @@
  *	late		copied and completed late_ms milliseconds later
  *	ghost		never completed, but copied late_ms milliseconds later, even if the driver
  *			has been unbound by then
+ *	early		completed as if well, but copied late_ms milliseconds later, even if the
+ *			driver has been unbound by then; its first byte is wrong until then, as
+ *			by chance it might have been right already
  *	prep		not taken: prep returns NULL
  *
  * and hits_* count how often that happened. The driver's name is the module parameter role, so
@@ -19,7 +22,7 @@
  *
  * Life cycle of a descriptor: allocated by prep, without waiting for memory; submitted; issued;
  * taken by the channel's work, which frees it after its callback. What is lost or dropped is
- * freed then and there.
+ * freed then and there, what is yet to be copied after that.
  *
  * Lock order: a channel's spinlock is the only one, and not held while a callback runs.
  */
@@ -56,16 +59,17 @@ enum testdma_fault {
 	TESTDMA_LOST,
 	TESTDMA_LATE,
 	TESTDMA_GHOST,
+	TESTDMA_EARLY,
 	TESTDMA_PREP,
 	TESTDMA_NR_FAULTS,
 };
 
 static const char * const testdma_names[] = {
-	"error", "lie", "lost", "late", "ghost", "prep",
+	"error", "lie", "lost", "late", "ghost", "early", "prep",
 };
 
 static const char * const testdma_hit_names[] = {
-	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_ghost", "hits_prep",
+	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_ghost", "hits_early", "hits_prep",
 };
 
 static u32 testdma_rate[TESTDMA_NR_FAULTS];
@@ -165,14 +169,20 @@ static void testdma_copy(const struct testdma_desc *desc, size_t len)
 	memcpy(phys_to_virt(desc->dst), phys_to_virt(desc->src), len);
 }
 
-static void testdma_complete(struct testdma_chan *tc, struct testdma_desc *desc,
-			     enum dmaengine_tx_result outcome)
+static void testdma_call_back(struct testdma_chan *tc, struct testdma_desc *desc,
+			      enum dmaengine_tx_result outcome)
 {
 	struct dmaengine_result result = { .result = outcome };
 
 	scoped_guard(spinlock_irqsave, &tc->lock)
 		dma_cookie_complete(&desc->tx);
 	dmaengine_desc_get_callback_invoke(&desc->tx, &result);
+}
+
+static void testdma_complete(struct testdma_chan *tc, struct testdma_desc *desc,
+			     enum dmaengine_tx_result outcome)
+{
+	testdma_call_back(tc, desc, outcome);
 	kfree(desc);
 }
 
@@ -215,6 +225,31 @@ static void testdma_haunt(struct work_struct *work)
 	atomic_dec(&testdma_nr_ghosts);
 }
 
+static void testdma_copy_later(struct testdma_desc *desc)
+{
+	atomic_inc(&testdma_nr_ghosts);
+	INIT_DELAYED_WORK(&desc->ghost, testdma_haunt);
+	queue_delayed_work(testdma_ghosts, &desc->ghost,
+			   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
+}
+
+static void testdma_complete_early(struct testdma_chan *tc, struct testdma_desc *desc)
+{
+	const u8 *src = phys_to_virt(desc->src);
+	u8 *dst = phys_to_virt(desc->dst);
+
+	*dst = ~*src;
+	testdma_call_back(tc, desc, DMA_TRANS_NOERROR);
+	testdma_copy_later(desc);
+}
+
+/* Be late. Return false if the channel was stopped meanwhile. */
+static bool testdma_linger(struct testdma_chan *tc)
+{
+	return !wait_event_timeout(tc->stop_wait, READ_ONCE(tc->stop),
+				   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
+}
+
 static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 {
 	if (testdma_fails(TESTDMA_ERROR)) {
@@ -226,20 +261,15 @@ static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 		testdma_complete(tc, desc, DMA_TRANS_NOERROR);
 		return;
 	}
-	if (testdma_fails(TESTDMA_LOST)) {
-		kfree(desc);
-		return;
-	}
 	if (testdma_fails(TESTDMA_GHOST)) {
-		atomic_inc(&testdma_nr_ghosts);
-		INIT_DELAYED_WORK(&desc->ghost, testdma_haunt);
-		queue_delayed_work(testdma_ghosts, &desc->ghost,
-				   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
+		testdma_copy_later(desc);
 		return;
 	}
-	if (testdma_fails(TESTDMA_LATE) &&
-	    wait_event_timeout(tc->stop_wait, READ_ONCE(tc->stop),
-			       msecs_to_jiffies(READ_ONCE(testdma_late_ms)))) {
+	if (testdma_fails(TESTDMA_EARLY)) {
+		testdma_complete_early(tc, desc);
+		return;
+	}
+	if (testdma_fails(TESTDMA_LOST) || (testdma_fails(TESTDMA_LATE) && !testdma_linger(tc))) {
 		kfree(desc);
 		return;
 	}
