@@ -114,6 +114,7 @@ void __migrc_space_exit(struct mm_struct *mm);
 void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
 
+void __migrc_balance(void);
 unsigned long __migrc_reclaim(void);
 
 void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
@@ -168,6 +169,17 @@ static inline void migrc_drain(enum migrc_cause cause)
 {
 	if (static_branch_unlikely(&migrc_used))
 		__migrc_drain(cause);
+}
+
+/**
+ * migrc_balance() - kswapd is about to look whether its node has enough
+ *
+ * Context: as for migrc_drain().
+ */
+static inline void migrc_balance(void)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_balance();
 }
 
 /**
@@ -345,6 +357,7 @@ static inline void migrc_space_init(struct mm_struct *mm) { }
 static inline void migrc_space_exit(struct mm_struct *mm) { }
 static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
 static inline void migrc_drain(enum migrc_cause cause) { }
+static inline void migrc_balance(void) { }
 static inline unsigned long migrc_reclaim(void) { return 0; }
 static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 				     enum migrate_reason reason) { }

@@ -10,6 +10,9 @@
 
 struct attribute_group;
 
+/* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
+#define MIGRC_BATCH_PAGES	512L
+
 /* What is counted beside the flushes; the names are in stats.c. */
 enum migrc_stat {
 	MIGRC_FOLIOS,

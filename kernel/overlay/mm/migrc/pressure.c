@@ -4,8 +4,9 @@
  *
  * The quarantine is memory that could be free, at the cost of one flush, without I/O:
  *
- *   - kswapd drains before each look at whether its node has enough, or it would demote, or
- *     evict, as much again as waits here.
+ *   - kswapd drains before it looks whether its node has enough, or it would demote, or
+ *     evict, as much again as waits here. But for less than a batch: one that wakes often, to
+ *     demote a little, would flush each time.
  *   - Who reclaims directly comes by a shrinker. It has nothing to give while the node has
  *     as much free memory as kswapd wants for allocations: who reclaims ahead of need, to
  *     demote what is cold, would flush for each few pages that it demotes.
@@ -50,6 +51,13 @@ bool migrc_paused(void)
 static void migrc_pause(void)
 {
 	WRITE_ONCE(migrc_paused_until, (jiffies + MIGRC_PAUSE) | 1);
+}
+
+/* See migrc_balance(). */
+void __migrc_balance(void)
+{
+	if (migrc_quarantined() >= MIGRC_BATCH_PAGES)
+		__migrc_drain(MIGRC_PRESSURE);
 }
 
 /* See migrc_reclaim(). */

@@ -44,9 +44,6 @@
 /* In a task's ->migrc it says that the task scans for NUMA balancing; there is no batch. */
 struct migrc_batch migrc_scan;
 
-/* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
-#define MIGRC_BATCH_PAGES	512L
-
 static bool migrc_reason_allowed(enum migrate_reason reason)
 {
 	return reason == MR_COMPACTION || reason == MR_SYSCALL ||

@@ -224,6 +224,17 @@ static void quarantine_is_reclaimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
 }
 
+/* kswapd would take what waits for missing; less than a batch it may. */
+static void quarantine_balances(struct kunit *test)
+{
+	put_into_quarantine(test, 3);
+	__migrc_balance();
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
+	put_into_quarantine(test, MIGRC_BATCH_PAGES - 3);
+	__migrc_balance();
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+}
+
 /* A batch of one page takes the last room there is, and drains only for lack of that. */
 static void quarantine_room_for_one(struct kunit *test)
 {
@@ -290,6 +301,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(raise_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
+	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(quarantine_is_reclaimed),
 	KUNIT_CASE(quarantine_room_for_one),
 	KUNIT_CASE(file_tail_is_left_out),
