@@ -32,7 +32,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #ifdef CONFIG_ARM64_MTE
-#include <asm/cpufeature.h>
+#include <linux/cpufeature.h>
 #include <asm/mte.h>
 #endif
 
