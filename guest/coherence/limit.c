@@ -21,7 +21,7 @@
 #define BOUND_TEXT "65536"
 #define BOUND_PAGES 64		/* four times the bound */
 #define PRESSURE_BYTES ((size_t)20 << 20)
-/* Above where reclaim begins: for the copies of what moves, and as much again, or something is reclaimed before its time. */
+/* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
 #define LEFT_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MOST_PAGES
 
