@@ -3,17 +3,18 @@
 # dcbm on engines that work: which channels it uses, what it refuses, how often it is interrupted, and whether every
 # byte arrives. Prints KTAP.
 #
-#   dma.sh CHANNELS SECONDS MOVEBENCH INTEGRITY DCBM
+#   dma.sh CHANNELS SECONDS MOVEBENCH INTEGRITY DCBM TESTDMA
 #
-# CHANNELS: that there are, half of them near each of two nodes. SECONDS: under load at the end.
+# CHANNELS: that there are, half of them near each of two nodes. SECONDS: under load at the end. DCBM, TESTDMA: modules.
 set -u
 
 # shellcheck source=guest/ktap.sh
 . "$(dirname "$0")/ktap.sh"
-channels=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5
+channels=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5 testdma=$6
 sysfs=/sys/kernel/mm/migration
 knobs=$sysfs/dcbm
 held=/sys/kernel/debug/ferry_dcbm/channels
+asleep=/sys/kernel/debug/ferry_testdma
 
 # sum KEY: over the channels held
 sum() {
@@ -29,7 +30,7 @@ move() {
 }
 
 echo "KTAP version 1"
-echo "1..13"
+echo "1..17"
 insmod "$dcbm"
 report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
@@ -96,7 +97,42 @@ echo "# $folios folios under load"
 [ $folios -ge 1000 ]
 report "by dcbm" $? "$folios folios"
 
+# Until the devices are suspended and have been so for a second.
+nap() {
+	echo 1 >/sys/module/suspend/parameters/pm_test_delay && echo devices >/sys/power/pm_test &&
+		echo freeze >/sys/power/state
+}
+
+# An engine of ours counts what is held while it is suspended. The other engines are in use meanwhile, too.
+insmod "$testdma" devices=2 channels=2
+all=$((channels + 4))
+# Its channels are looked for by a work.
+tries=0
+until [ "$(grep -c . $held)" -eq $all ] || [ $tries -eq 50 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
+"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1 &
+load=$!
+status=0
+for turn in 1 2 3; do
+	sleep 1
+	nap || status=$?
+done
+report "the system sleeps" $status "turn $turn"
+folios=$(cat $sysfs/stats/dcbm/folios)
+wait $load
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' integrity.json
+report "under load, and every byte arrives" $status "see above"
+[ "$(cat $asleep/sleeps)" -eq 6 ] && [ "$(cat $asleep/held_asleep)" -eq 0 ]
+report "no channel is held meanwhile" $? "$(cat $asleep/held_asleep) were, in $(cat $asleep/sleeps) sleeps of two devices"
+folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
+[ "$(grep -c . $held)" -eq $all ] && [ $folios -gt 0 ]
+report "all are in use again afterwards" $? "$(grep -c . $held) of $all held, $folios folios"
+
 echo kernel >$sysfs/migrator
+rmmod ferry_testdma
 count() {
 	cat "$knobs/counters/$1"
 }

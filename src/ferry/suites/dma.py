@@ -31,8 +31,8 @@ AROUND_S = 240
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
     command = _command("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
-                       _program(context, "integrity"), kernel.modules[MODULE])
-    return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, LOAD_S + AROUND_S)], NAME)
+                       _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
+    return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)], NAME)
 
 
 def run_faults(context: Context) -> list[Result]:

@@ -12,31 +12,22 @@
  * in it to end, and releases the channel. A retired channel stays claimed by the quarantine,
  * which also releases it if it was removed meanwhile.
  *
- * A driver must not be unbound while its channels are held, and dmaengine has no way to ask
- * for them back. So the buses are watched: before a driver leaves its device, the channels of
- * the device are removed; when one has come, they are looked for. Channels of a device on a
- * bus that is not watched are taken only if its driver can outlive its clients.
+ * Channels that are asked back for reasons other than a knob's are notify.c's business.
  *
- * Lock order: device lock -> notifier chain -> dcbm_mutex -> dma_list_mutex.
+ * Lock order: dcbm_mutex -> dma_list_mutex.
  */
 
-#include <linux/amba/bus.h>
 #include <linux/bitmap.h>
 #include <linux/delay.h>
-#include <linux/device/bus.h>
+#include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
-#include <linux/pci.h>
-#include <linux/platform_device.h>
-#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/topology.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "dcbm.h"
 
@@ -45,8 +36,6 @@
 #define DCBM_SENTINEL_LEN	64
 /* How long an unbinding waits for a device that has not answered. */
 #define DCBM_LEAVE_MS		1000
-/* Devices whose drivers are leaving at the same time. */
-#define DCBM_MAX_LEAVING	8
 
 /* Serialises all changes of what is held. */
 DEFINE_MUTEX(dcbm_mutex);
@@ -58,9 +47,6 @@ static DECLARE_BITMAP(dcbm_held, DCBM_MAX_CHANNELS);
 static DECLARE_BITMAP(dcbm_claimed, DCBM_MAX_CHANNELS);
 static bool dcbm_enabled;
 static char dcbm_devices[PAGE_SIZE / 4] = "all";
-static const struct device *dcbm_leaving[DCBM_MAX_LEAVING];
-/* And those that found no room there: while there are any, no channel is taken. */
-static unsigned int dcbm_more_leaving;
 
 /** dcbm_slot() - the channel in a slot, or NULL; dcbm_mutex held, or the slot claimed */
 struct dcbm_channel *dcbm_slot(unsigned int slot)
@@ -86,51 +72,17 @@ static bool dcbm_named(const struct device *dev)
 	return false;
 }
 
-static bool dcbm_is_leaving(const struct device *dev)
-{
-	unsigned int i;
-
-	if (dcbm_more_leaving)
-		return true;
-	for (i = 0; i < DCBM_MAX_LEAVING; i++)
-		if (dcbm_leaving[i] == dev)
-			return true;
-	return false;
-}
-
-/* Without PCI there is not even a declaration of its bus. */
-static const struct bus_type *const dcbm_buses[] = {
-	&platform_bus_type,
-#ifdef CONFIG_PCI
-	&pci_bus_type,
-#endif
-#ifdef CONFIG_ARM_AMBA
-	&amba_bustype,
-#endif
-};
-
-static bool dcbm_watched(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
-		if (dev->bus == dcbm_buses[i])
-			return true;
-	return false;
-}
-
 static bool dcbm_suits(const struct dma_chan *chan)
 {
 	struct dma_device *device = chan->device;
 
 	/* Not while its driver is in probe(), which may fail without a word to us. */
-	if (!device_is_bound(device->dev) || dcbm_is_leaving(device->dev))
+	if (!device_is_bound(device->dev) || !dcbm_stays(device))
 		return false;
 	/* Of idxd: its channels come and go by themselves, on a bus of their own. */
 	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask))
 		return false;
-	return device->copy_align <= PAGE_SHIFT && dcbm_named(device->dev) &&
-	       (dcbm_watched(device->dev) || device->device_release);
+	return device->copy_align <= PAGE_SHIFT && dcbm_named(device->dev);
 }
 
 struct dcbm_search {
@@ -239,7 +191,7 @@ static unsigned int dcbm_acquire(void)
 	dma_cap_mask_t mask;
 
 	lockdep_assert_held(&dcbm_mutex);
-	if (!search)
+	if (!search || dcbm_asleep())
 		return 0;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
 		if (dcbm_slots[i] && dcbm_named(dcbm_slots[i]->provider))
@@ -315,11 +267,13 @@ void dcbm_return(struct dcbm_channel *ch)
  * dcbm_hold() - acquire the channels
  *
  * Context: process context. Takes dcbm_mutex.
- * Return: 0, or -ENODEV if there is none.
+ * Return: 0; -ENODEV if there is none, -EBUSY if the system is about to sleep.
  */
 int dcbm_hold(void)
 {
 	guard(mutex)(&dcbm_mutex);
+	if (dcbm_asleep())
+		return -EBUSY;
 	dcbm_acquire();
 	dcbm_enabled = !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS);
 	if (!dcbm_enabled)
@@ -345,8 +299,26 @@ void dcbm_release_all(void)
 	dcbm_remove_unnamed(true);
 }
 
-static void dcbm_refresh(void)
+/**
+ * dcbm_give_back() - release the channels for a while; dcbm stays selected, and refuses batches
+ *
+ * Context: process context, dcbm_mutex held. Waits for batches in flight. Retired channels stay
+ * with the quarantine.
+ */
+void dcbm_give_back(void)
 {
+	lockdep_assert_held(&dcbm_mutex);
+	dcbm_remove_unnamed(true);
+}
+
+/**
+ * dcbm_refresh() - if dcbm is selected, acquire the channels that may be had by now
+ *
+ * Context: process context, dcbm_mutex held.
+ */
+void dcbm_refresh(void)
+{
+	lockdep_assert_held(&dcbm_mutex);
 	if (!dcbm_enabled)
 		return;
 	dcbm_remove_unnamed(false);
@@ -367,8 +339,9 @@ void dcbm_recalibrate(void)
  * @names: "all", or device names separated by blanks or commas
  *
  * Context: process context. Takes dcbm_mutex.
- * Return: 0; -EINVAL if @names has no name or is too long; -ENODEV if dcbm is selected and
- * none of the devices has a free channel: then the choice before is in force again.
+ * Return: 0; -EINVAL if @names has no name or is too long; -EBUSY if the system is about to
+ * sleep; -ENODEV if dcbm is selected and none of the devices has a free channel: then the choice
+ * before is in force again.
  */
 int dcbm_set_devices(const char *names)
 {
@@ -379,6 +352,8 @@ int dcbm_set_devices(const char *names)
 	if (!names[strspn(names, " ,")] || strlen(names) >= sizeof(dcbm_devices))
 		return -EINVAL;
 	guard(mutex)(&dcbm_mutex);
+	if (dcbm_asleep())
+		return -EBUSY;
 	strscpy(old, dcbm_devices, sizeof(dcbm_devices));
 	strscpy(dcbm_devices, names, sizeof(dcbm_devices));
 	strreplace(dcbm_devices, ',', ' ');
@@ -475,39 +450,15 @@ void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_eng
 	}
 }
 
-static void dcbm_leave(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < DCBM_MAX_LEAVING && dcbm_leaving[i]; i++)
-		;
-	if (i < DCBM_MAX_LEAVING)
-		dcbm_leaving[i] = dev;
-	else
-		dcbm_more_leaving++;
-}
-
-static void dcbm_left(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < DCBM_MAX_LEAVING; i++) {
-		if (dcbm_leaving[i] == dev) {
-			dcbm_leaving[i] = NULL;
-			return;
-		}
-	}
-	if (dcbm_more_leaving)
-		dcbm_more_leaving--;
-}
-
 /*
  * A last chance for a retired channel's callbacks to come: drivers that free their descriptors
- * on release do not survive the completion of one (ptdma).
+ * on release do not survive the completion of one (ptdma). Of a channel that was not stuck none
+ * will, see settle.c.
  */
 static bool dcbm_recover(struct dcbm_channel *ch)
 {
-	return wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
+	return ch->stuck &&
+	       wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
 				  msecs_to_jiffies(DCBM_LEAVE_MS)) && dcbm_recall(ch);
 }
 
@@ -524,92 +475,31 @@ static void dcbm_evict(struct dcbm_channel *ch)
 	dcbm_abandon(ch);
 }
 
-static void dcbm_driver_leaves(const struct device *dev)
+/**
+ * dcbm_evict_from() - give up the channels of a device, whatever it is doing
+ * @dev: the device
+ *
+ * Context: process context, dcbm_mutex held. Waits for batches in flight, and a while for what
+ * is in quarantine.
+ */
+void dcbm_evict_from(const struct device *dev)
 {
 	unsigned int i;
 
-	guard(mutex)(&dcbm_mutex);
-	dcbm_leave(dev);
+	lockdep_assert_held(&dcbm_mutex);
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
 		if (dcbm_slots[i] && dcbm_slots[i]->provider == dev)
 			dcbm_evict(dcbm_slots[i]);
 }
 
-static void dcbm_driver_left(const struct device *dev)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_left(dev);
-	dcbm_unbound(dev);
-}
-
-static void dcbm_refresh_work(struct work_struct *work)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_refresh();
-}
-
-static DECLARE_WORK(dcbm_new_device, dcbm_refresh_work);
-
-/* Drivers shut down without being unbound, and some warn of channels that are held. */
-static int dcbm_shutdown(struct notifier_block *nb, unsigned long event, void *unused)
+/** dcbm_evict_all() - give up all channels, for good; otherwise as dcbm_evict_from() */
+void dcbm_evict_all(void)
 {
 	unsigned int i;
 
-	guard(mutex)(&dcbm_mutex);
+	lockdep_assert_held(&dcbm_mutex);
 	dcbm_enabled = false;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
 		if (dcbm_slots[i])
 			dcbm_evict(dcbm_slots[i]);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block dcbm_reboot = { .notifier_call = dcbm_shutdown };
-
-static int dcbm_notify(struct notifier_block *nb, unsigned long event, void *data)
-{
-	switch (event) {
-	case BUS_NOTIFY_UNBIND_DRIVER:
-		dcbm_driver_leaves(data);
-		break;
-	case BUS_NOTIFY_UNBOUND_DRIVER:
-		dcbm_driver_left(data);
-		break;
-	case BUS_NOTIFY_BOUND_DRIVER:
-		/* A work of its own: the driver may register with dmaengine later. */
-		queue_work(system_dfl_wq, &dcbm_new_device);
-		break;
-	}
-	return NOTIFY_DONE;
-}
-
-/* One a bus, as each is an entry of its list. */
-static struct notifier_block dcbm_watchers[ARRAY_SIZE(dcbm_buses)];
-
-/** dcbm_channels_init() - start to watch the buses */
-int dcbm_channels_init(void)
-{
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; !err && i < ARRAY_SIZE(dcbm_buses); i++) {
-		dcbm_watchers[i].notifier_call = dcbm_notify;
-		err = bus_register_notifier(dcbm_buses[i], &dcbm_watchers[i]);
-	}
-	if (!err)
-		err = register_reboot_notifier(&dcbm_reboot);
-	if (err)
-		dcbm_channels_exit();
-	return err;
-}
-
-/** dcbm_channels_exit() - stop watching; no channel is held any more */
-void dcbm_channels_exit(void)
-{
-	unsigned int i;
-
-	unregister_reboot_notifier(&dcbm_reboot);
-	/* Of one that was not registered it returns an error, and that is all. */
-	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
-		bus_unregister_notifier(dcbm_buses[i], &dcbm_watchers[i]);
-	cancel_work_sync(&dcbm_new_device);
 }

@@ -6,6 +6,7 @@
  *
  *	engine.c	what is known of each driver
  *	channels.c	the channels held, and who may use them
+ *	notify.c	when they are asked back
  *	share.c		a batch is cut, a share for each channel
  *	map.c		a share is mapped for its channel's device
  *	drive.c		descriptors are submitted, callbacks awaited
@@ -196,13 +197,13 @@ static const struct ferry_migrator dcbm_migrator = {
 
 static int __init dcbm_init(void)
 {
-	int err = dcbm_channels_init();
+	int err = dcbm_notify_init();
 
 	if (err)
 		return err;
 	err = ferry_register(&dcbm_migrator);
 	if (err) {
-		dcbm_channels_exit();
+		dcbm_notify_exit();
 		return err;
 	}
 	dcbm_debugfs_init();
@@ -214,7 +215,7 @@ static void __exit dcbm_exit(void)
 {
 	dcbm_debugfs_exit();
 	ferry_unregister(&dcbm_migrator);
-	dcbm_channels_exit();
+	dcbm_notify_exit();
 	dcbm_quarantine_exit();
 }
 module_exit(dcbm_exit);

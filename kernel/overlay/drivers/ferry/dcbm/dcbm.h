@@ -262,9 +262,11 @@ unsigned int dcbm_engine_number(const struct dcbm_engine *engine);
 
 /* channels.c */
 extern struct mutex dcbm_mutex;
-int dcbm_channels_init(void);
-void dcbm_channels_exit(void);
 int dcbm_hold(void);
+void dcbm_give_back(void);
+void dcbm_refresh(void);
+void dcbm_evict_from(const struct device *dev);
+void dcbm_evict_all(void);
 void dcbm_recalibrate(void);
 void dcbm_release_all(void);
 int dcbm_set_devices(const char *names);
@@ -274,6 +276,12 @@ void dcbm_claim(struct dcbm_run *run, unsigned int wanted,
 void dcbm_unclaim(struct dcbm_channel *ch);
 struct dcbm_channel *dcbm_slot(unsigned int slot);
 void dcbm_return(struct dcbm_channel *ch);
+
+/* notify.c */
+bool dcbm_asleep(void);
+bool dcbm_stays(const struct dma_device *device);
+int dcbm_notify_init(void);
+void dcbm_notify_exit(void);
 
 /* share.c */
 bool dcbm_cut(struct dcbm_run *run);

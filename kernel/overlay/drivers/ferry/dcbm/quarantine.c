@@ -52,7 +52,8 @@ static DECLARE_DELAYED_WORK(dcbm_look_work, dcbm_look);
 
 static void dcbm_look_later(void)
 {
-	queue_delayed_work(system_dfl_wq, &dcbm_look_work, msecs_to_jiffies(DCBM_LOOK_MS));
+	/* Freezable: while the system sleeps no channel may be released, as its engine is off. */
+	queue_delayed_work(system_freezable_wq, &dcbm_look_work, msecs_to_jiffies(DCBM_LOOK_MS));
 }
 
 static s64 dcbm_piece_pages(const struct dcbm_share *share, unsigned int piece)

@@ -16,7 +16,8 @@
  *			by chance it might have been right already
  *	prep		not taken: prep returns NULL
  *
- * and hits_* count how often that happened. The driver's name is the module parameter role, so
+ * and hits_* count how often that happened. sleeps counts how often a device was suspended, and
+ * held_asleep the channels that somebody held meanwhile. The driver's name is the module parameter role, so
  * that dcbm takes it for a driver that it knows. As "xilinx-zynqmp-dma" it answers an error as
  * that driver does: the descriptor completes as if it were well, and all behind it are dropped.
  *
@@ -33,6 +34,7 @@
 #include <linux/dmaengine.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
+#include <linux/pm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -75,6 +77,8 @@ static const char * const testdma_hit_names[] = {
 static u32 testdma_rate[TESTDMA_NR_FAULTS];
 static atomic_t testdma_hits[TESTDMA_NR_FAULTS];
 static u32 testdma_late_ms = 100;
+static atomic_t testdma_sleeps;
+static atomic_t testdma_held_asleep;
 
 struct testdma_desc {
 	struct dma_async_tx_descriptor tx;
@@ -376,7 +380,26 @@ static void testdma_remove(struct platform_device *pdev)
 	destroy_workqueue(td->wq);
 }
 
+static int testdma_suspend(struct device *dev)
+{
+	struct testdma *td = dev_get_drvdata(dev);
+	unsigned int i;
+
+	atomic_inc(&testdma_sleeps);
+	for (i = 0; i < channels; i++)
+		atomic_add(!!td->chans[i].chan.client_count, &testdma_held_asleep);
+	return 0;
+}
+
+static int testdma_resume(struct device *dev)
+{
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(testdma_pm_ops, testdma_suspend, testdma_resume);
+
 static struct platform_driver testdma_driver = {
+	.driver.pm = pm_sleep_ptr(&testdma_pm_ops),
 	.probe = testdma_probe,
 	.remove = testdma_remove,
 };
@@ -417,6 +440,8 @@ static void testdma_make_files(void)
 
 	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
 	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
+	debugfs_create_atomic_t("sleeps", 0444, testdma_dir, &testdma_sleeps);
+	debugfs_create_atomic_t("held_asleep", 0444, testdma_dir, &testdma_held_asleep);
 	for (i = 0; i < TESTDMA_NR_FAULTS; i++) {
 		debugfs_create_u32(testdma_names[i], 0644, testdma_dir, &testdma_rate[i]);
 		debugfs_create_atomic_t(testdma_hit_names[i], 0444, testdma_dir,
