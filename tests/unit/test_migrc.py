@@ -39,6 +39,13 @@ def test_every_mutation_has_an_event() -> None:
     assert all(cases for cases in migrc.MUTATIONS.values())
 
 
+def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
+    here, there = (migrc.mutations(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
+    assert {word: [event.removeprefix(migrc.SELDOM) for event in cases] for word, cases in there.items()} == {
+        word: [event.removeprefix(migrc.SELDOM) for event in cases] for word, cases in here.items()}
+    assert "~mremap" in there["unmap"] and "munmap" in there["unmap"] and "~mremap" not in here["unmap"]
+
+
 def test_events_exist_and_fit_in_the_time() -> None:
     broken = {event.removeprefix(migrc.SELDOM) for cases in migrc.MUTATIONS.values() for event in cases}
     named = broken | {*migrc.FILES, *migrc.SWITCH.split(",")}
