@@ -17,9 +17,11 @@
  *	prep		not taken: prep returns NULL
  *
  * and hits_* count how often that happened. sleeps counts how often a device was suspended, and
- * held_asleep the channels that somebody held meanwhile. The driver's name is the module parameter role, so
- * that dcbm takes it for a driver that it knows. As "xilinx-zynqmp-dma" it answers an error as
- * that driver does: the descriptor completes as if it were well, and all behind it are dropped.
+ * held_asleep the channels that somebody held meanwhile.
+ *
+ * The driver's name is the module parameter role, so that dcbm takes it for a driver that it
+ * knows. As "xilinx-zynqmp-dma" it answers an error as that driver does: the descriptor completes
+ * as if it were well, and all behind it are dropped.
  *
  * Life cycle of a descriptor: allocated by prep, without waiting for memory; submitted; issued;
  * taken by the channel's work, which frees it after its callback. What is lost or dropped is
