@@ -211,6 +211,10 @@ testdma_cases() {
 	rate=50
 	testdma_case "a stranger that lies" ferry_testdma lie abandoned_pages rebind
 	testdma_case "a write after a false completion" ferry_testdma early abandoned_pages rebind
+	# And by one that is trusted, where the user is not.
+	echo always >$sysfs/dcbm/verify
+	testdma_case "a trusted driver that lies, all compared" ioatdma lie abandoned_pages rebind
+	echo auto >$sysfs/dcbm/verify
 	rate=5
 	testdma_case "a lost completion, and the driver unbound" ferry_testdma lost abandoned_pages rebind
 	testdma_case "a write after the driver is gone" ferry_testdma ghost abandoned_pages rebind
@@ -270,7 +274,7 @@ ptdma_cases() {
 
 # Three results a case.
 tests=0
-[ "$testdma" = - ] || tests=$((tests + 18 * 3))
+[ "$testdma" = - ] || tests=$((tests + 19 * 3))
 if [ "$ae4dma" != - ]; then
 	tests=$((tests + 4 * 3))
 elif [ "$ptdma" != - ]; then

@@ -22,7 +22,7 @@ LOAD_S = 20
 #: That dcbm is given in each case of dma-faults.
 FOLIOS = 10_000
 SHORT_FOLIOS = 1_000
-CASES = 24
+CASES = 25
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
 AROUND_S = 240

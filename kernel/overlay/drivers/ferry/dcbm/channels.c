@@ -186,7 +186,7 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
  */
 static unsigned int dcbm_acquire(void)
 {
-	struct dcbm_search *search = kzalloc_obj(*search);
+	struct dcbm_search *search __free(kfree) = kzalloc_obj(*search);
 	unsigned int i, added = 0;
 	dma_cap_mask_t mask;
 
@@ -201,15 +201,19 @@ static unsigned int dcbm_acquire(void)
 	dma_request_channel(mask, dcbm_collect, search);
 	for (i = 0; i < search->nr; i++)
 		added += dcbm_add(search->chan[i], &mask);
-	kfree(search);
 	return added;
+}
+
+static void dcbm_linger(const struct dcbm_channel *ch)
+{
+	if (ch->engine->lingers)
+		msleep(DCBM_LINGER_MS);
 }
 
 static void dcbm_free(struct dcbm_channel *ch)
 {
 	dmaengine_synchronize(ch->chan);
-	if (ch->engine->lingers)
-		msleep(DCBM_LINGER_MS);
+	dcbm_linger(ch);
 	dcbm_windows_free(ch);
 	dcbm_unmap_sentinel(ch);
 	dma_release_channel(ch->chan);
@@ -227,7 +231,8 @@ static bool dcbm_take(struct dcbm_channel *ch)
 	bool taken;
 
 	wait_event(dcbm_wait, (taken = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
-		   READ_ONCE(ch->retired));
+		   /* Pairs with dcbm_retire(): what it came to is seen, too. */
+		   smp_load_acquire(&ch->retired));
 	return taken;
 }
 
@@ -469,6 +474,7 @@ static void dcbm_evict(struct dcbm_channel *ch)
 		dcbm_free(ch);
 		return;
 	}
+	dcbm_linger(ch);
 	dma_release_channel(ch->chan);
 	dcbm_slots[ch->slot] = NULL;
 	clear_bit_unlock(ch->slot, dcbm_claimed);

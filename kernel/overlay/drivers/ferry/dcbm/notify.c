@@ -8,11 +8,14 @@
  *	a driver leaves		the channels of its device are removed before; when one has come,
  *				they are looked for. Channels of a device on a bus that is not
  *				watched are taken only if its driver can outlive its clients.
- *	the system sleeps	all are released before anything is frozen, and taken again once
- *				it is awake: an engine that is suspended is given nothing.
- *				Threads that are not frozen may migrate; the CPU copies for them.
+ *	the system sleeps	all but those in quarantine are released before anything is
+ *				frozen, and taken again once it is awake: an engine that is
+ *				suspended is given nothing. Threads that are not frozen may
+ *				migrate; the CPU copies for them.
  *	the system shuts down	all are released for good: drivers shut down without being
  *				unbound, and some warn of channels that are held.
+ *
+ * Nobody is told of Xen's suspension and of a jump by kexec, which are not for machines in use.
  *
  * Life cycle of a device that is leaving: noted before its channels are removed, so that none is
  * taken again; forgotten when its driver is gone.
@@ -21,6 +24,7 @@
  */
 
 #include <linux/amba/bus.h>
+#include <linux/bits.h>
 #include <linux/device/bus.h>
 #include <linux/dmaengine.h>
 #include <linux/mutex.h>
@@ -39,14 +43,19 @@
 static const struct device *dcbm_leaving[DCBM_MAX_LEAVING];
 /* And those that found no room there: while there are any, no channel is taken. */
 static unsigned int dcbm_more_leaving;
-/* From before the freezing of tasks until after their thawing. */
-static bool dcbm_sleeping;
+/* Kinds of sleep, each from before the freezing of tasks until after their thawing. */
+#define DCBM_SUSPENDS	BIT(0)
+#define DCBM_HIBERNATES	BIT(1)
+#define DCBM_RESTORES	BIT(2)
+
+/* No count: of a sleep that could not begin, the end may not be told. */
+static unsigned int dcbm_sleeps;
 
 /** dcbm_asleep() - is the system about to sleep? Then no channel may be taken. dcbm_mutex held. */
 bool dcbm_asleep(void)
 {
 	lockdep_assert_held(&dcbm_mutex);
-	return dcbm_sleeping;
+	return dcbm_sleeps;
 }
 
 static bool dcbm_is_leaving(const struct device *dev)
@@ -141,7 +150,7 @@ static void dcbm_refresh_work(struct work_struct *work)
 	dcbm_refresh();
 }
 
-static DECLARE_WORK(dcbm_new_device, dcbm_refresh_work);
+static DECLARE_WORK(dcbm_look_for_more, dcbm_refresh_work);
 
 static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event, void *unused)
 {
@@ -152,32 +161,41 @@ static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event, vo
 
 static struct notifier_block dcbm_reboot = { .notifier_call = dcbm_notify_reboot };
 
-static void dcbm_sleep(void)
+static void dcbm_sleep(unsigned int kind)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_sleeping = true;
+	dcbm_sleeps |= kind;
 	dcbm_give_back();
 }
 
-static void dcbm_wake(void)
+static void dcbm_wake(unsigned int kind)
 {
-	guard(mutex)(&dcbm_mutex);
-	dcbm_sleeping = false;
-	dcbm_refresh();
+	scoped_guard(mutex, &dcbm_mutex)
+		dcbm_sleeps &= ~kind;
+	/* A work of its own: measuring takes time, and the system's waking would wait for it. */
+	queue_work(system_dfl_wq, &dcbm_look_for_more);
 }
 
 static int dcbm_notify_pm(struct notifier_block *nb, unsigned long event, void *unused)
 {
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
-	case PM_HIBERNATION_PREPARE:
-	case PM_RESTORE_PREPARE:
-		dcbm_sleep();
+		dcbm_sleep(DCBM_SUSPENDS);
 		break;
 	case PM_POST_SUSPEND:
+		dcbm_wake(DCBM_SUSPENDS);
+		break;
+	case PM_HIBERNATION_PREPARE:
+		dcbm_sleep(DCBM_HIBERNATES);
+		break;
 	case PM_POST_HIBERNATION:
+		dcbm_wake(DCBM_HIBERNATES);
+		break;
+	case PM_RESTORE_PREPARE:
+		dcbm_sleep(DCBM_RESTORES);
+		break;
 	case PM_POST_RESTORE:
-		dcbm_wake();
+		dcbm_wake(DCBM_RESTORES);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -196,7 +214,7 @@ static int dcbm_notify_bus(struct notifier_block *nb, unsigned long event, void 
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
 		/* A work of its own: the driver may register with dmaengine later. */
-		queue_work(system_dfl_wq, &dcbm_new_device);
+		queue_work(system_dfl_wq, &dcbm_look_for_more);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -208,7 +226,7 @@ static struct notifier_block dcbm_watchers[ARRAY_SIZE(dcbm_buses)];
 /** dcbm_notify_init() - start to watch */
 int dcbm_notify_init(void)
 {
-	/* Between two sleeps, or the end of one would be taken for its beginning. */
+	/* Not during a sleep whose beginning was missed; one by /dev/snapshot cannot be seen. */
 	unsigned int flags = lock_system_sleep();
 	unsigned int i;
 	int err = 0;
@@ -237,5 +255,5 @@ void dcbm_notify_exit(void)
 	unregister_reboot_notifier(&dcbm_reboot);
 	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
 		bus_unregister_notifier(dcbm_buses[i], &dcbm_watchers[i]);
-	cancel_work_sync(&dcbm_new_device);
+	cancel_work_sync(&dcbm_look_for_more);
 }

@@ -83,7 +83,8 @@ void dcbm_retire(struct dcbm_channel *ch)
 	dcbm_count(DCBM_RETIRED, 1);
 	/* Who sees it retired finds it on the list, and the other way round. */
 	scoped_guard(spinlock, &dcbm_retired_lock) {
-		WRITE_ONCE(ch->retired, true);
+		/* Pairs with dcbm_take(). */
+		smp_store_release(&ch->retired, true);
 		list_add_tail(&ch->list, &dcbm_retired);
 	}
 	/* For who waits for the channel to be given back. */

@@ -17,7 +17,7 @@
  *	prep		not taken: prep returns NULL
  *
  * and hits_* count how often that happened. sleeps counts how often a device was suspended, and
- * held_asleep the channels that somebody held meanwhile.
+ * held_asleep the channels that somebody held when that began and when it ended.
  *
  * The driver's name is the module parameter role, so that dcbm takes it for a driver that it
  * knows. As "xilinx-zynqmp-dma" it answers an error as that driver does: the descriptor completes
@@ -382,23 +382,23 @@ static void testdma_remove(struct platform_device *pdev)
 	destroy_workqueue(td->wq);
 }
 
-static int testdma_suspend(struct device *dev)
+static int testdma_look(struct device *dev)
 {
 	struct testdma *td = dev_get_drvdata(dev);
 	unsigned int i;
 
-	atomic_inc(&testdma_sleeps);
 	for (i = 0; i < channels; i++)
 		atomic_add(!!td->chans[i].chan.client_count, &testdma_held_asleep);
 	return 0;
 }
 
-static int testdma_resume(struct device *dev)
+static int testdma_suspend(struct device *dev)
 {
-	return 0;
+	atomic_inc(&testdma_sleeps);
+	return testdma_look(dev);
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(testdma_pm_ops, testdma_suspend, testdma_resume);
+static DEFINE_SIMPLE_DEV_PM_OPS(testdma_pm_ops, testdma_suspend, testdma_look);
 
 static struct platform_driver testdma_driver = {
 	.driver.pm = pm_sleep_ptr(&testdma_pm_ops),
