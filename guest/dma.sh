@@ -30,7 +30,7 @@ move() {
 }
 
 echo "KTAP version 1"
-echo "1..17"
+echo "1..18"
 insmod "$dcbm"
 report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
@@ -79,6 +79,20 @@ descriptors=$(($(cat $knobs/counters/descriptors) - descriptors))
 echo "# $count interrupts, $descriptors descriptors, $batches batches of 2 MiB folios over $channels channels"
 [ "$batches" -gt 0 ] && [ "$count" -gt 0 ] && [ "$count" -le $((batches * channels)) ]
 report "at most one interrupt a batch and channel" $? "$count in $batches batches"
+
+# compares MODE BYTES: so many of each 2 MiB folio.
+compares() {
+	echo "$1" >$knobs/verify
+	compared=$(cat $knobs/counters/verified_bytes) folios=$(cat $sysfs/stats/dcbm/folios)
+	move 2m 16m
+	compared=$(($(cat $knobs/counters/verified_bytes) - compared)) folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
+	echo "# verify=$1: $compared bytes of $folios folios compared"
+	[ $folios -gt 0 ] && [ $compared -eq $((folios * $2)) ]
+}
+# A page has 64 cache lines, of which a sample is one.
+compares always $((2 << 20)) && compares sampled $(((2 << 20) / 64)) && compares never 0
+report "what verify says is compared" $? "see above"
+echo auto >$knobs/verify
 
 echo auto >$knobs/offload
 refused=$(cat $knobs/counters/refused_slower) folios=$(cat $sysfs/stats/dcbm/folios)

@@ -254,6 +254,33 @@ static u64 dcbm_estimate(const struct dcbm_cost *cost, const struct ferry_batch 
 	return cost->base_ns + ((batch->nr * cost->folio_ns + batch->bytes * cost->byte_ns) >> 10);
 }
 
+static u64 dcbm_cpu_estimate(const struct ferry_batch *batch)
+{
+	return batch->bytes * READ_ONCE(dcbm_cpu_byte_ns) >> 10;
+}
+
+/**
+ * dcbm_may_pay() - is any engine faster than the CPU, if it has channels free?
+ * @batch: the batch
+ *
+ * What refuses most batches is so found out before channels are put in order and claimed, which
+ * costs more.
+ *
+ * Context: any.
+ * Return: false if dcbm_choose() would say 0 whatever the channels.
+ */
+bool dcbm_may_pay(const struct ferry_batch *batch)
+{
+	u64 cpu = dcbm_cpu_estimate(batch);
+	unsigned int i;
+
+	for (i = 0; i < DCBM_NR_ENGINES; i++)
+		if (dcbm_estimate(&dcbm_costs[i][DCBM_ALONE], batch) < cpu ||
+		    dcbm_estimate(&dcbm_costs[i][DCBM_TOGETHER], batch) < cpu)
+			return true;
+	return false;
+}
+
 /* The slowest of a run's engines decides. */
 static u64 dcbm_estimate_run(const struct dcbm_run *run, unsigned int nr, unsigned int way)
 {
@@ -277,7 +304,7 @@ static u64 dcbm_estimate_run(const struct dcbm_run *run, unsigned int nr, unsign
  */
 unsigned int dcbm_choose(const struct dcbm_run *run)
 {
-	u64 cpu = run->batch->bytes * READ_ONCE(dcbm_cpu_byte_ns) >> 10;
+	u64 cpu = dcbm_cpu_estimate(run->batch);
 	u64 alone = dcbm_estimate_run(run, 1, DCBM_ALONE);
 	u64 together = dcbm_estimate_run(run, run->nr, DCBM_TOGETHER);
 

@@ -152,6 +152,29 @@ static bool dcbm_tagged(const struct ferry_batch *batch)
 }
 #endif
 
+static int dcbm_refuse(enum dcbm_counter why, int err)
+{
+	dcbm_count(why, 1);
+	return err;
+}
+
+/* Claim the channels for a batch. -EBUSY if none is free, -EAGAIN if the CPU would be faster. */
+static int dcbm_engage(struct dcbm_run *run)
+{
+	const struct ferry_batch *batch = run->batch;
+	bool always = READ_ONCE(dcbm_tuning.always);
+
+	if (!always && !dcbm_may_pay(batch))
+		return dcbm_refuse(DCBM_REFUSED_SLOWER, -EAGAIN);
+	dcbm_claim(run, clamp(batch->bytes / DCBM_MIN_SHARE, 1,
+			      READ_ONCE(dcbm_tuning.channels)), NULL);
+	if (!run->nr)
+		return dcbm_refuse(DCBM_REFUSED_BUSY, -EBUSY);
+	if (!always)
+		dcbm_keep_only(run, dcbm_choose(run));
+	return run->nr ? 0 : dcbm_refuse(DCBM_REFUSED_SLOWER, -EAGAIN);
+}
+
 /**
  * dcbm_copy() - copy a batch by DMA engines
  * @batch: the batch
@@ -163,24 +186,14 @@ static bool dcbm_tagged(const struct ferry_batch *batch)
 static int dcbm_copy(struct ferry_batch *batch)
 {
 	struct dcbm_run run = { .batch = batch };
+	int err = dcbm_engage(&run);
 
-	dcbm_claim(&run, clamp(batch->bytes / DCBM_MIN_SHARE, 1,
-			       READ_ONCE(dcbm_tuning.channels)), NULL);
-	if (!run.nr) {
-		dcbm_count(DCBM_REFUSED_BUSY, 1);
-		return -EBUSY;
-	}
-	if (!READ_ONCE(dcbm_tuning.always))
-		dcbm_keep_only(&run, dcbm_choose(&run));
-	if (!run.nr) {
-		dcbm_count(DCBM_REFUSED_SLOWER, 1);
-		return -EAGAIN;
-	}
+	if (err)
+		return err;
 	/* After what refuses most batches, which so costs nothing more. */
 	if (dcbm_tagged(batch)) {
 		dcbm_keep_only(&run, 0);
-		dcbm_count(DCBM_REFUSED_TAGGED, 1);
-		return -EOPNOTSUPP;
+		return dcbm_refuse(DCBM_REFUSED_TAGGED, -EOPNOTSUPP);
 	}
 	dcbm_copy_with(&run);
 	return 0;

@@ -311,6 +311,7 @@ void dcbm_quarantine_exit(void);
 
 /* cost.c */
 void dcbm_calibrate(void);
+bool dcbm_may_pay(const struct ferry_batch *batch);
 unsigned int dcbm_choose(const struct dcbm_run *run);
 void dcbm_show_costs(struct seq_file *m);
 
