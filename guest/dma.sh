@@ -30,7 +30,7 @@ move() {
 }
 
 echo "KTAP version 1"
-echo "1..18"
+echo "1..19"
 insmod "$dcbm"
 report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
@@ -99,6 +99,10 @@ refused=$(cat $knobs/counters/refused_slower) folios=$(cat $sysfs/stats/dcbm/fol
 move 4k 8m
 [ "$(cat $knobs/counters/refused_slower)" -gt "$refused" ] && [ "$(cat $sysfs/stats/dcbm/folios)" -eq "$folios" ]
 report "4 KiB folios are refused" $? "$(($(cat $sysfs/stats/dcbm/folios) - folios)) were not"
+folios=$(cat $sysfs/stats/dcbm/folios)
+move 2m 16m
+[ "$(cat $sysfs/stats/dcbm/folios)" -gt "$folios" ]
+report "2 MiB folios are not" $? "all were"
 
 echo always >$knobs/offload
 folios=$(cat $sysfs/stats/dcbm/folios)
