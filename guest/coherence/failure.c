@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory that fails, or is said to: the page that is used now, whose old frame is in quarantine. */
+/* Memory that fails, or is said to: the page that is used now, or its old frame, which is in quarantine. */
 #include "bed.h"
 
 #include <errno.h>
@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "folio.h"
+#include "migrc.h"
 #include "quit.h"
 #include "stamp.h"
 #include "sysfile.h"
@@ -18,8 +20,11 @@
 #endif
 
 #define UNPOISON "/sys/kernel/debug/hwpoison/unpoison-pfn"
+#define POISON "/sys/kernel/debug/hwpoison/corrupt-pfn"
+#define SOFT_OFFLINE "/sys/devices/system/memory/soft_offline_page"
 
 static uint64_t poisoned = UINT64_MAX;
+static uint64_t source;		/* the frame that the page is about to leave */
 
 /* Best effort: where the kernel cannot, the machine has a page less. */
 static void unpoison(void)
@@ -52,6 +57,19 @@ static void arrange(struct bed *bed)
 	bed_fork_once(bed);
 }
 
+static void open_source(struct bed *bed)
+{
+	open_failure(bed);
+	if (access(POISON, W_OK) || access(SOFT_OFFLINE, W_OK))
+		bed_skip(bed, "no failure of a frame (CONFIG_HWPOISON_INJECT, root)");
+}
+
+static void arrange_source(struct bed *bed)
+{
+	arrange(bed);
+	source = folio_frame(bed->base);
+}
+
 static bool injected(struct bed *bed, int advice)
 {
 	poisoned = folio_frame(bed->base);
@@ -77,6 +95,33 @@ static bool act_soft(struct bed *bed)
 	return done;
 }
 
+/* Who cannot find the frame, because it is still kept back, leaves it to CPUs that go on reading it. */
+static bool lose_source(struct bed *bed, const char *file, uint64_t number)
+{
+	char text[32];
+	bool done;
+
+	poisoned = source;
+	snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	done = sysfile_write(file, text);
+	if (!done && migrc_number("quarantined_bytes"))
+		bed_stale(bed, "round %" PRIu64 ": frame 0x%" PRIx64 " has failed, and CPUs may read it: %s",
+			  bed->report->rounds, source, strerror(errno));
+	bed_judge(bed, SEES_OLD);
+	bed_write(bed->base, bed->pages, bed->fresh);
+	return done;
+}
+
+static bool act_poison_source(struct bed *bed)
+{
+	return lose_source(bed, POISON, source);
+}
+
+static bool act_soft_source(struct bed *bed)
+{
+	return lose_source(bed, SOFT_OFFLINE, source * PAGE_BYTES);
+}
+
 static void close_failure(struct bed *bed)
 {
 	munmap(bed->base, bed->pages * PAGE_BYTES);
@@ -94,6 +139,16 @@ const struct event failure_events[] = {
 		.machine = true,
 		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_failure, .arrange = arrange, .act = act_soft, .close = close_failure,
+	}, {
+		.name = "source_failure", .what = "the frame that the page has left fails",
+		.machine = true,
+		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.open = open_source, .arrange = arrange_source, .act = act_poison_source, .close = close_failure,
+	}, {
+		.name = "source_offline", .what = "the frame that the page has left is taken out of use",
+		.machine = true,
+		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.open = open_source, .arrange = arrange_source, .act = act_soft_source, .close = close_failure,
 	},
 	{ 0 }
 };

@@ -92,7 +92,7 @@ struct bed {
 };
 
 extern const struct event anon_events[], file_events[], window_events[], reuse_events[], race_events[], large_events[],
-	merge_events[], swap_events[], peer_events[], failure_events[], hotplug_events[], limit_events[],
-	probe_events[];
+	merge_events[], uffd_events[], swap_events[], peer_events[], failure_events[], hotplug_events[],
+	limit_events[], probe_events[];
 
 #endif

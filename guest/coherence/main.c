@@ -24,8 +24,8 @@
 #define STEP_NS 5000000
 
 static const struct event *const families[] = {
-	anon_events, file_events, window_events, reuse_events, race_events, large_events, merge_events, swap_events,
-	peer_events, failure_events, hotplug_events, limit_events, probe_events,
+	anon_events, file_events, window_events, reuse_events, race_events, large_events, merge_events, uffd_events,
+	swap_events, peer_events, failure_events, hotplug_events, limit_events, probe_events,
 };
 
 #define FAMILIES (sizeof(families) / sizeof(families[0]))

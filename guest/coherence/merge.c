@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages that the kernel merges with their twins, or write-protects for userfaultfd. */
+/* Pages that the kernel merges with their twins. */
 #include "bed.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/kernel-page-flags.h>
-#include <linux/userfaultfd.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "folio.h"
@@ -22,7 +17,6 @@
 #define STEP_NS 10000000
 
 static char *twins;
-static int uffd = -1;
 
 static size_t bytes_of(const struct bed *bed)
 {
@@ -78,63 +72,12 @@ static void close_ksm(struct bed *bed)
 	advise(bed, MADV_UNMERGEABLE);
 }
 
-static bool write_protect(struct bed *bed, bool protect)
-{
-	struct uffdio_writeprotect asked = {
-		.range = { .start = (uintptr_t)bed->base, .len = bytes_of(bed) },
-		.mode = protect ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
-	};
-
-	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &asked);
-}
-
-static void open_uffd(struct bed *bed)
-{
-	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_WP };
-
-	bed_map_anon(bed, bed->pages);
-	bed_write(bed->base, bed->pages, 0);
-	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	range.range.start = (uintptr_t)bed->base;
-	range.range.len = bytes_of(bed);
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &range))
-		bed_skip(bed, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
-}
-
-static void arrange_uffd(struct bed *bed)
-{
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!write_protect(bed, true))
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
-}
-
-static bool act_uffd(struct bed *bed)
-{
-	if (!write_protect(bed, false)) {
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
-		return false;
-	}
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return true;
-}
-
-static void close_uffd(struct bed *bed)
-{
-	(void)bed;
-	close(uffd);
-}
-
 const struct event merge_events[] = {
 	{
 		.name = "ksm", .what = "merged with their twins after the move, then written",
 		.machine = true,
 		.sees = SEES_NEW, .deferred = 50, .acted = 50,
 		.open = open_ksm, .arrange = arrange_ksm, .act = act_ksm, .close = close_ksm,
-	}, {
-		.name = "uffd_wp", .what = "write protection by userfaultfd lifted, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.open = open_uffd, .arrange = arrange_uffd, .act = act_uffd, .close = close_uffd,
 	},
 	{ 0 }
 };

@@ -10,6 +10,8 @@
 #include <linux/rmap.h>
 #include <linux/sched.h>
 
+#include <asm/tlbflush.h>
+
 /**
  * enum migrc_cause - why a deferred flush is done
  * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
@@ -127,6 +129,7 @@ void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
 void __migrc_scan_begin(const struct vm_area_struct *vma);
 void __migrc_flush_unmap(struct mm_struct *mm);
+void __migrc_flush_tlb_mm(struct mm_struct *mm);
 
 /**
  * migrc_space_exit() - an address space has no user PTEs any more
@@ -349,6 +352,20 @@ static inline void migrc_flush_unmap(struct mm_struct *mm)
 		__migrc_flush_unmap(mm);
 }
 
+/**
+ * migrc_flush_tlb_mm() - flush_tlb_mm(), which pays what migrc left out, too
+ * @mm: the address space
+ *
+ * Context: as for flush_tlb_mm().
+ */
+static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_flush_tlb_mm(mm);
+	else
+		flush_tlb_mm(mm);
+}
+
 #else /* !CONFIG_MIGRC */
 
 #define MIGRC_FOLIO_DEFERRED	0
@@ -381,6 +398,11 @@ static inline void migrc_fork_end(struct mm_struct *mm) { }
 static inline void migrc_scan_begin(const struct vm_area_struct *vma) { }
 static inline void migrc_scan_end(const struct vm_area_struct *vma) { }
 static inline void migrc_flush_unmap(struct mm_struct *mm) { }
+
+static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
+{
+	flush_tlb_mm(mm);
+}
 
 #endif /* CONFIG_MIGRC */
 #endif /* _LINUX_MIGRC_H */

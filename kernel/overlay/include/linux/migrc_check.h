@@ -3,8 +3,8 @@
 #define _LINUX_MIGRC_CHECK_H
 
 /*
- * What the checker of mm/migrc/ is told by the page table helpers, the page allocator and the
- * page cache, apart because headers below linux/mm.h call it. See mm/migrc/check.c.
+ * What the checker of mm/migrc/ is told by the page table helpers, the page allocator, the
+ * page cache and the handling of failed memory, apart because headers below linux/mm.h call it. See mm/migrc/check.c.
  */
 
 #include <linux/mm_types.h>
@@ -14,16 +14,25 @@ void migrc_check_paid(struct mm_struct *mm);
 void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
 void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 			       unsigned long end);
+void migrc_check_batched(struct mm_struct *mm, unsigned long start, unsigned long end);
+void migrc_check_batch_flushed(void);
 void migrc_check_free(const struct page *page, unsigned int order);
 void migrc_check_written(const struct folio *folio);
+void migrc_check_removed(const struct folio *folio);
+void migrc_check_failed(unsigned long pfn);
 #else
 static inline void migrc_check_paid(struct mm_struct *mm) { }
 static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
 				   unsigned int nr) { }
 static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 					     unsigned long end) { }
+static inline void migrc_check_batched(struct mm_struct *mm, unsigned long start,
+				       unsigned long end) { }
+static inline void migrc_check_batch_flushed(void) { }
 static inline void migrc_check_free(const struct page *page, unsigned int order) { }
 static inline void migrc_check_written(const struct folio *folio) { }
+static inline void migrc_check_removed(const struct folio *folio) { }
+static inline void migrc_check_failed(unsigned long pfn) { }
 #endif /* CONFIG_MIGRC_DEBUG */
 
 #endif /* _LINUX_MIGRC_CHECK_H */

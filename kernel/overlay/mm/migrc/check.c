@@ -3,23 +3,29 @@
  * DOC: The checker
  *
  * The rule: until its flush, a deferred PTE is given no write permission and maps no other
- * page, nobody writes the file behind it, and its source is not freed. The checker
- * remembers each deferred PTE, with the stack of who deferred it, and looks where these
- * things are done, in the page table helpers, the page allocator and the page cache, not
- * where migrc has its hooks: a hook that is missing shows.
+ * page, nobody writes the file behind it nor takes the page from it, and its source is
+ * neither freed nor given up as failed. The checker remembers each deferred PTE, with the
+ * stack of who deferred it, and looks where these things are done, in the page table
+ * helpers, the page allocator, the page cache and the accounting of failed memory, not where
+ * migrc has its hooks: a hook that is missing shows.
  *
  * It believes in no generation of space.c. What was flushed it hears from where a flush is
- * done: for a whole space from migrc, for an address from those who change single PTEs.
+ * done: for a whole space from migrc, for an address from those who change single PTEs. Of
+ * what reclaim unmaps the flush is done later, with that of other pages; until then the
+ * record lives on. A fault may meanwhile read the page in again, at another place but the
+ * same as it was, which is no more than reclaim allows without migrc.
+ *
  * It errs by forgetting: a record that is overwritten because the table is full is not
  * looked at any more. And it takes a folio that is marked dirty for one that was written,
  * which some file systems' defragmentation and garbage collection do not mean.
  *
- * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the same
- * address that was flushed.
+ * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the
+ * same address that was flushed.
  *
  * Lock order: page table lock -> migrc_check_lock, with interrupts off.
  */
 
+#include <kunit/static_stub.h>
 #include <linux/fs.h>
 #include <linux/hash.h>
 #include <linux/mm.h>
@@ -44,6 +50,8 @@
  * @by_addr:	in migrc_by_addr
  * @by_src:	in migrc_by_src
  * @by_dst:	in migrc_by_dst, once @dst is known
+ * @in_batch:	in migrc_batched, while @flusher is not NULL
+ * @flusher:	task whose next batched flush is the one of @addr, or NULL
  * @mm:		address space; may be gone when @live is false
  * @addr:	address, page aligned
  * @src:	PFN that TLBs may still know
@@ -56,6 +64,8 @@ struct migrc_record {
 	struct hlist_node by_addr;
 	struct hlist_node by_src;
 	struct hlist_node by_dst;
+	struct hlist_node in_batch;
+	struct task_struct *flusher;
 	struct mm_struct *mm;
 	unsigned long addr;
 	unsigned long src;
@@ -75,6 +85,7 @@ static unsigned int migrc_next;
 static struct hlist_head migrc_by_addr[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_src[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_dst[1 << MIGRC_HASH_BITS];
+static HLIST_HEAD(migrc_batched);
 
 static struct hlist_head *addr_head(const struct mm_struct *mm, unsigned long addr)
 {
@@ -98,8 +109,11 @@ static bool record_is_live(const struct migrc_record *record)
 	return record->live && record->born >= atomic64_read(&record->mm->migrc.checked);
 }
 
-static void complain(const char *what, const struct migrc_record *record)
+/* Not static for the sake of tests, which want to hear it instead. */
+void migrc_check_complain(const char *what, const struct migrc_record *record)
 {
+	KUNIT_STATIC_STUB_REDIRECT(migrc_check_complain, what, record);
+
 	atomic_inc(&migrc_violations);
 	if (atomic_dec_return(&migrc_reports_left) < 0)
 		return;
@@ -207,6 +221,7 @@ static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn
 		hlist_del_init(&record->by_addr);
 		hlist_del_init(&record->by_src);
 		hlist_del_init(&record->by_dst);
+		hlist_del_init(&record->in_batch);
 	}
 	*record = (struct migrc_record) {
 		.mm = mm,
@@ -226,7 +241,7 @@ static void check_file(const struct folio *folio)
 {
 	if (!folio_test_anon(folio) && folio->mapping &&
 	    inode_is_open_for_write(folio->mapping->host))
-		complain("deferred although the file is open for writing", NULL);
+		migrc_check_complain("deferred although the file is open for writing", NULL);
 }
 
 /**
@@ -239,7 +254,7 @@ static void check_file(const struct folio *folio)
  */
 bool migrc_check_pending(void)
 {
-	complain("deferred although a flush is pending", NULL);
+	migrc_check_complain("deferred although a flush is pending", NULL);
 	return true;
 }
 
@@ -283,7 +298,59 @@ void migrc_check_flushed(struct mm_struct *mm, s64 start)
 }
 
 /**
- * migrc_check_range_flushed() - the flush of a range is done, or on its way
+ * migrc_check_batched() - the flush of a range will be one with that of others
+ * @mm:		address space
+ * @start:	first address
+ * @end:	the one after the last
+ *
+ * Context: any; by the task that will flush.
+ */
+void migrc_check_batched(struct mm_struct *mm, unsigned long start, unsigned long end)
+{
+	struct migrc_record *record;
+	unsigned long flags, addr;
+
+	if (!migrc_records || !space_is_live(mm))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE) {
+		hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
+			if (record->mm != mm || record->addr != addr ||
+			    record->flusher || !record_is_live(record))
+				continue;
+			record->flusher = current;
+			hlist_add_head(&record->in_batch, &migrc_batched);
+		}
+	}
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+}
+
+/**
+ * migrc_check_batch_flushed() - the current task has flushed what it had batched
+ *
+ * Context: any.
+ */
+void migrc_check_batch_flushed(void)
+{
+	struct migrc_record *record;
+	struct hlist_node *next;
+	unsigned long flags;
+
+	if (hlist_empty(&migrc_batched))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	hlist_for_each_entry_safe(record, next, &migrc_batched, in_batch) {
+		if (record->flusher != current)
+			continue;
+		hlist_del_init(&record->in_batch);
+		record->flusher = NULL;
+		record->live = false;
+	}
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+}
+
+/**
+ * migrc_check_range_flushed() - the flush of a range is done
  * @mm:		address space
  * @start:	first address
  * @end:	the one after the last; not after @start where struct mmu_gather means all, as
@@ -310,6 +377,17 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 }
 
+static const struct migrc_record *any_record(const struct mm_struct *mm)
+{
+	unsigned int i;
+
+	for (i = 0; i < MIGRC_RECORDS; i++) {
+		if (migrc_records[i].mm == mm && record_is_live(&migrc_records[i]))
+			return &migrc_records[i];
+	}
+	return NULL;
+}
+
 /**
  * migrc_check_paid() - after migrc_flush() nothing may be owed
  * @mm:	address space
@@ -318,9 +396,16 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
  */
 void migrc_check_paid(struct mm_struct *mm)
 {
+	const struct migrc_record *culprit;
+	unsigned long flags;
+
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
-	if (migrc_records && migrc_mutations && space_is_live(mm))
-		complain("an address space goes on with a flush that it owes", NULL);
+	if (!migrc_records || !migrc_mutations || !space_is_live(mm))
+		return;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	culprit = any_record(mm);
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+	migrc_check_complain("an address space goes on with a flush that it owes", culprit);
 }
 
 /* The first PTE that is set after the deferral shows where the folio went. */
@@ -343,8 +428,8 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pt
 			return "a PTE becomes writable before its flush";
 		if (!record->dst)
 			learn(record, pte_pfn(pte));
-		/* Migration may take it on, and leaves another record. */
-		else if (record->dst != pte_pfn(pte) && !current->migrc)
+		/* Migration may take it on, and leaves another record; reclaim, see DOC. */
+		else if (record->dst != pte_pfn(pte) && !record->flusher && !current->migrc)
 			return "a PTE maps another page before its flush";
 	}
 	return NULL;
@@ -391,7 +476,28 @@ void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsign
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
-		complain(what, culprit);
+		migrc_check_complain(what, culprit);
+}
+
+/* The record of a PTE by which TLBs still know this page as its source. */
+static struct migrc_record *source_record(unsigned long pfn)
+{
+	struct migrc_record *record, *culprit = NULL;
+	struct hlist_head *head;
+	unsigned long flags;
+
+	if (!migrc_records || !READ_ONCE(migrc_next))
+		return NULL;
+	head = pfn_head(migrc_by_src, pfn);
+	if (hlist_empty(head))
+		return NULL;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	hlist_for_each_entry(record, head, by_src) {
+		if (record->src == pfn && record_is_live(record))
+			culprit = record;
+	}
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+	return culprit;
 }
 
 /**
@@ -403,25 +509,30 @@ void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsign
  */
 void migrc_check_free(const struct page *page, unsigned int order)
 {
-	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order), flags;
-	struct migrc_record *record, *culprit = NULL;
+	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order);
+	struct migrc_record *culprit = NULL;
+
+	for (; pfn < end && !culprit; pfn++)
+		culprit = source_record(pfn);
+	if (culprit)
+		migrc_check_complain("a page is freed before its flush", culprit);
+}
+
+/* The record of a PTE that maps a page of @folio, or did until it was @batched. */
+static struct migrc_record *record_of(const struct folio *folio, bool batched)
+{
+	unsigned long pfn = folio_pfn(folio), end = pfn + folio_nr_pages(folio), flags;
+	struct migrc_record *culprit = NULL;
 
 	if (!migrc_records || !READ_ONCE(migrc_next))
-		return;
-	for (; pfn < end && !culprit; pfn++) {
-		struct hlist_head *head = pfn_head(migrc_by_src, pfn);
-
-		if (hlist_empty(head))
-			continue;
-		spin_lock_irqsave(&migrc_check_lock, flags);
-		hlist_for_each_entry(record, head, by_src) {
-			if (record->src == pfn && record_is_live(record))
-				culprit = record;
-		}
-		spin_unlock_irqrestore(&migrc_check_lock, flags);
-	}
-	if (culprit)
-		complain("a page is freed before its flush", culprit);
+		return NULL;
+	spin_lock_irqsave(&migrc_check_lock, flags);
+	for (; pfn < end && !culprit; pfn++)
+		check_dst(pfn, &culprit);
+	if (culprit && culprit->flusher && !batched)
+		culprit = NULL;
+	spin_unlock_irqrestore(&migrc_check_lock, flags);
+	return culprit;
 }
 
 /**
@@ -432,18 +543,43 @@ void migrc_check_free(const struct page *page, unsigned int order)
  */
 void migrc_check_written(const struct folio *folio)
 {
-	struct migrc_record *culprit = NULL;
-	const char *what = NULL;
-	unsigned long flags;
+	struct migrc_record *culprit;
 
-	if (!migrc_records || !READ_ONCE(migrc_next) || folio_test_anon(folio))
+	if (folio_test_anon(folio))
 		return;
-	spin_lock_irqsave(&migrc_check_lock, flags);
-	if (check_dst(folio_pfn(folio), &culprit))
-		what = "a file is written before the flush of its page";
-	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	if (what)
-		complain(what, culprit);
+	culprit = record_of(folio, true);
+	if (culprit)
+		migrc_check_complain("a file is written before the flush of its page", culprit);
+}
+
+/**
+ * migrc_check_removed() - a folio leaves the page cache, and another may take its slot
+ * @folio: the folio
+ *
+ * Reclaim takes it away before its batched flush, see DOC.
+ *
+ * Context: any.
+ */
+void migrc_check_removed(const struct folio *folio)
+{
+	struct migrc_record *culprit = record_of(folio, false);
+
+	if (culprit)
+		migrc_check_complain("a file loses a page before its flush", culprit);
+}
+
+/**
+ * migrc_check_failed() - a page of memory is given up
+ * @pfn: its number
+ *
+ * Context: any.
+ */
+void migrc_check_failed(unsigned long pfn)
+{
+	struct migrc_record *culprit = source_record(pfn);
+
+	if (culprit)
+		migrc_check_complain("a page fails that TLBs still know", culprit);
 }
 
 static int __init migrc_check_start(void)

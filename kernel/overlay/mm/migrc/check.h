@@ -4,8 +4,11 @@
 
 #ifdef CONFIG_MIGRC_DEBUG
 
+struct migrc_record;
+
 extern atomic_t migrc_violations;
 
+void migrc_check_complain(const char *what, const struct migrc_record *record);
 void migrc_check_init(struct mm_struct *mm);
 void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);

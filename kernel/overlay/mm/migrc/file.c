@@ -114,8 +114,7 @@ void migrc_file_flush(struct inode *inode)
 	/* The caller's atomic_inc_unless_negative() is the barrier, see DOC. */
 	if (atomic64_read(migrc_file_note(inode)) < atomic64_read(&migrc_files_clean))
 		return;
-	if (!migrc_skips(MIGRC_SKIP_FILE_OPEN))
-		__migrc_drain(MIGRC_FILE);
+	__migrc_drain(MIGRC_FILE);
 }
 EXPORT_SYMBOL(migrc_file_flush);
 

@@ -7,7 +7,6 @@
  * noticed. Those that leave out a flush have the number of its cause.
  */
 enum migrc_mutation {
-	MIGRC_SKIP_FILE_OPEN = MIGRC_FILE,	/* opening for write does not drain */
 	MIGRC_SKIP_FILE_RECHECK = MIGRC_NR_CAUSES, /* an open file's folio is deferred */
 	MIGRC_SKIP_PENDING,		/* a PTE is deferred though a flush is pending */
 	MIGRC_SKIP_FORK,		/* a PTE is deferred though fork has not flushed it */

@@ -144,6 +144,8 @@ void __migrc_drain(enum migrc_cause cause)
 
 	if (cause_is_for_pages(cause) && !atomic_long_read(&migrc_taken))
 		return;
+	if (migrc_skips(cause))
+		return;
 	mutex_lock(&migrc_drain_mutex);
 	spin_lock(&migrc_lock);
 	list_splice_init(&migrc_folios, &folios);

@@ -16,8 +16,9 @@
  * A deferral in that table was noted under the same lock, so it is seen. One in another
  * table of the space may be missed, and need not be seen: that PTE is not about to change.
  *
- * A space is flushed whole. Flushes of parts of it that the kernel does anyway are not
- * counted as payment, which errs on the safe side. CPUs that do not run the space when it
+ * A space is flushed whole. Where the kernel does that anyway, at the end of fork and for
+ * reclaim's batches, it counts: migrc_flush_tlb_mm(). Flushes of parts of it are not counted
+ * as payment, which errs on the safe side. CPUs that do not run the space when it
  * is flushed flush before they run it again, as after any flush.
  *
  * Life cycle: a space enters the list with its first deferral. A common flush takes those
@@ -148,6 +149,17 @@ void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 	migrc_check_flushed(mm, checked);
 	migrc_raise(&mm->migrc.flushed, start);
 	migrc_count_flush(cause);
+}
+
+/* See migrc_flush_tlb_mm(). */
+void __migrc_flush_tlb_mm(struct mm_struct *mm)
+{
+	s64 start = atomic64_inc_return(&migrc_clock);
+	s64 checked = migrc_check_begin();
+
+	flush_tlb_mm(mm);
+	migrc_check_flushed(mm, checked);
+	migrc_raise(&mm->migrc.flushed, start);
 }
 
 static bool migrc_gather(struct arch_tlbflush_unmap_batch *batch, s64 start)

@@ -168,8 +168,7 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 		return 0;
 	if ((seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)) ||
 	    (!folio_test_anon(src) && !migrc_file_commit(src))) {
-		if (!migrc_skips(MIGRC_MIXED))
-			__migrc_drain(MIGRC_MIXED);
+		__migrc_drain(MIGRC_MIXED);
 		batch->flushed = true;
 		return 0;
 	}

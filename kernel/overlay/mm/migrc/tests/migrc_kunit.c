@@ -62,6 +62,18 @@ static void space_flush_pays_for_one(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(other));
 }
 
+/* Of fork, and of reclaim's batches. */
+static void space_flush_of_the_kernel_pays(struct kunit *test)
+{
+	struct mm_struct *mm = new_space(test);
+
+	migrc_space_defer(mm);
+	__migrc_flush_tlb_mm(mm);
+	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
+	migrc_space_defer(mm);
+	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+}
+
 /* What is deferred after a flush has begun is not paid by it. */
 static void space_flush_that_began_before(struct kunit *test)
 {
@@ -291,6 +303,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(space_flush_pays),
 	KUNIT_CASE(space_flush_is_not_repeated),
 	KUNIT_CASE(space_flush_pays_for_one),
+	KUNIT_CASE(space_flush_of_the_kernel_pays),
 	KUNIT_CASE(space_flush_that_began_before),
 	KUNIT_CASE(space_drain_pays_for_all),
 	KUNIT_CASE(space_that_pays_leaves_the_list),

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the checker complains of, and what it lets pass. */
+
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+#include <linux/mm.h>
+#include <linux/migrc.h>
+#include <linux/sched/mm.h>
+
+#include "../internal.h"
+
+#define ADDR	0x10000000UL
+
+/* A PTE that was deferred: its folio moved from @src to @dst. */
+struct moved {
+	struct mm_struct *mm;
+	struct page *src, *dst, *other;
+	unsigned int complaints;
+};
+
+static void hear(const char *what, const struct migrc_record *record)
+{
+	struct moved *moved = kunit_get_current_test()->priv;
+
+	moved->complaints++;
+}
+
+/* Complaints since the last question. */
+static unsigned int heard(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+	unsigned int complaints = moved->complaints;
+
+	moved->complaints = 0;
+	return complaints;
+}
+
+static pte_t read_only(struct page *page)
+{
+	return mk_pte(page, PAGE_READONLY);
+}
+
+static pte_t writable(struct page *page)
+{
+	return pte_mkwrite_novma(pte_mkdirty(mk_pte(page, PAGE_READONLY)));
+}
+
+static void set(struct mm_struct *mm, pte_t pte)
+{
+	migrc_check_set(mm, ADDR, pte, 1);
+}
+
+static void flushed(struct mm_struct *mm)
+{
+	migrc_check_range_flushed(mm, ADDR, ADDR + PAGE_SIZE);
+}
+
+static void free_it(void *page)
+{
+	__free_page(page);
+}
+
+static void free_space(void *mm)
+{
+	__migrc_space_exit(mm);
+	mmput(mm);
+}
+
+static struct page *new_page(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page), 0);
+	return page;
+}
+
+static struct mm_struct *new_space(struct kunit *test)
+{
+	struct mm_struct *mm = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
+	return mm;
+}
+
+static int check_init(struct kunit *test)
+{
+	struct moved *moved = kunit_kzalloc(test, sizeof(*moved), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, moved);
+	test->priv = moved;
+	moved->src = new_page(test);
+	moved->dst = new_page(test);
+	moved->other = new_page(test);
+	/* The last to come and the first to go: pages are freed when no record is left. */
+	moved->mm = new_space(test);
+	kunit_activate_static_stub(test, migrc_check_complain, hear);
+	migrc_check_deferred(moved->mm, ADDR, read_only(moved->src));
+	set(moved->mm, read_only(moved->dst));
+	return 0;
+}
+
+static void checker_lets_pass_what_is_flushed(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	flushed(moved->mm);
+	set(moved->mm, read_only(moved->other));
+	set(moved->mm, writable(moved->dst));
+	migrc_check_written(page_folio(moved->dst));
+	migrc_check_removed(page_folio(moved->dst));
+	migrc_check_failed(page_to_pfn(moved->src));
+	migrc_check_free(moved->src, 0);
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
+static void checker_lets_pass_after_a_whole_flush(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	migrc_check_flushed(moved->mm, migrc_check_begin());
+	set(moved->mm, writable(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
+static void checker_sees_write_permission(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	set(moved->mm, writable(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+}
+
+static void checker_sees_write_permission_of_others(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	set(new_space(test), writable(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	set(new_space(test), read_only(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
+static void checker_sees_another_page(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	set(moved->mm, read_only(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+	set(moved->mm, read_only(moved->other));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+}
+
+static void checker_sees_a_file_change(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	migrc_check_written(page_folio(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_removed(page_folio(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+}
+
+static void checker_sees_the_source_go(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	migrc_check_free(moved->src, 0);
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_failed(page_to_pfn(moved->src));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+}
+
+/* Until the flush is done only what reclaim itself does is allowed. */
+static void checker_waits_for_a_batched_flush(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	migrc_check_batched(moved->mm, ADDR, ADDR + PAGE_SIZE);
+	migrc_check_removed(page_folio(moved->dst));
+	set(moved->mm, read_only(moved->other));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+	set(moved->mm, writable(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_free(moved->src, 0);
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_batch_flushed();
+	set(moved->mm, writable(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
+static struct kunit_case check_cases[] = {
+	KUNIT_CASE(checker_lets_pass_what_is_flushed),
+	KUNIT_CASE(checker_lets_pass_after_a_whole_flush),
+	KUNIT_CASE(checker_sees_write_permission),
+	KUNIT_CASE(checker_sees_write_permission_of_others),
+	KUNIT_CASE(checker_sees_another_page),
+	KUNIT_CASE(checker_sees_a_file_change),
+	KUNIT_CASE(checker_sees_the_source_go),
+	KUNIT_CASE(checker_waits_for_a_batched_flush),
+	{}
+};
+
+static struct kunit_suite check_suite = {
+	.name = "ferry_migrc_check",
+	.init = check_init,
+	.test_cases = check_cases,
+};
+
+kunit_test_suites(&check_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tests of the checker of deferred flushes");
