@@ -14,9 +14,11 @@ from ferry import boards, guest, paths
 from ferry.suites import migrc
 from ferry.suites.context import Context
 
-#: Every word that the kernel part knows.
-WORDS = {"write_fault", "swap_fault", "unmap", "gup", "mixed", "file_open", "file_recheck",
-         "pending", "fork", "quarantine", "drain", "generation"}
+
+def words() -> set[str]:
+    """Every word that the kernel part knows."""
+    source = (paths.repo_root() / "kernel/overlay/mm/migrc/mutate.c").read_text()
+    return set(re.findall(r'\[MIGRC_\w+\] = "(\w+)"', source))
 
 
 def events() -> set[str]:
@@ -35,7 +37,7 @@ def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) 
 
 
 def test_every_mutation_has_an_event() -> None:
-    assert set(migrc.MUTATIONS) == WORDS
+    assert set(migrc.MUTATIONS) == words() and len(words()) > 10
     assert all(cases for cases in migrc.MUTATIONS.values())
 
 
@@ -48,7 +50,7 @@ def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
 
 def test_events_exist_and_fit_in_the_time() -> None:
     broken = {event.removeprefix(migrc.SELDOM) for cases in migrc.MUTATIONS.values() for event in cases}
-    named = broken | {*migrc.FILES, *migrc.SWITCH.split(",")}
+    named = broken | {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED}
     assert named <= events() and "control" in events()
     assert 30 < len(events()) <= migrc.MOST_EVENTS
 
@@ -70,17 +72,19 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     boots = []
 
     def run_jobs(context: Context, kernel: object, jobs: list[migrc.Job], name: str) -> list[object]:
-        boots.append((name, "thread=single" in " ".join(context.board.qemu_options), jobs[0].command))
+        zeroes = migrc.ZEROING in context.board.append
+        boots.append((name, "thread=single" in " ".join(context.board.qemu_options), zeroes, jobs[0].command))
         return []
 
     monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", run_jobs)
     migrc.run(context(tmp_path))
-    assert [(name, single) for name, single, _ in boots] == [("migrc", False), ("migrc-switch", True)]
-    assert "--except kill_switch" in boots[0][2] and "--event kill_switch" in boots[1][2]
+    assert [boot[:-1] for boot in boots] == [("migrc", False, False), ("migrc-switch", True, True)]
+    assert "--except kill_switch" in boots[0][-1] and "--event kill_switch" in boots[1][-1]
+    assert ",reuse" in boots[1][-1]
     boots.clear()
     migrc.run(context(tmp_path, "zcu102"))
-    assert [name for name, *_ in boots] == ["migrc"] and "--except" not in boots[0][2]
+    assert [name for name, *_ in boots] == ["migrc"] and "--except" not in boots[0][-1]
 
 
 class Machine:

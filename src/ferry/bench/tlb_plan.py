@@ -19,7 +19,7 @@ DEFAULT_WORKLOADS = ("hinting", "compaction", "move_pages", "single")
 #: The boards whose CPUs interrupt each other to flush a TLB: an arm64 one has an instruction for it.
 BOARDS = ("x86-numa", "x86-tier")
 TIERED = "x86-tier"
-DEFAULT_RATIOS = ("1:4", "1:8")
+DEFAULT_RATIOS = ("1:4", "1:8", "1:99")
 
 #: Page moves of one sample; compaction makes as many as it makes.
 MOVES = {"move_pages": 65536, "single": 512, "hinting": 60000}

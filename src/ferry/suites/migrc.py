@@ -37,6 +37,9 @@ SHORT_LOAD_S = 10
 AROUND_S = 180
 #: What patches code behind a breakpoint, see suites.flips: it has its own boot, with one thread for all CPUs.
 SWITCH = "kill_switch,uprobe"
+#: Again in that boot, whose kernel zeroes what is freed: the reader would see zeroes.
+ZEROING = "init_on_free=1"
+ZEROED = "reuse"
 FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
 DISK_MIB = 64
 #: A file system in memory of which nothing else is known.
@@ -46,20 +49,22 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 #: Before an event that shows a mutation too seldom: then only the checker must see it. The moment of swap_fault is
 #: between reclaim's unmapping of a page and its flush, which comes soon (no stale read in 300 rounds).
 SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it.
+#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. What two hooks see to, one after the other,
+#: shows by `generation`, with which none does anything.
 MUTATIONS: dict[str, tuple[str, ...]] = {
-    "write_fault": ("write_fault",),
-    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed"),
-    "gup": ("gup_force",),
+    "write_fault": ("write_fault", "lazy"),
+    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
+    "gup": ("gup_force", "process_vm"),
     "mixed": ("mixed",),
-    "file_open": ("file_write",),
+    "failure": ("source_failure",),
+    "file_open": ("file_write", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range"),
     "file_recheck": ("file_open_already",),
     "swap_fault": (SELDOM + "swap_fault",),
     "pending": ("soft_dirty",),
     "fork": ("lost_write",),
     "quarantine": ("reuse",),
     "drain": ("reuse",),
-    "generation": ("write_fault",),
+    "generation": ("write_fault", "mprotect_write", "uffd_wp"),
 }
 #: As if with SELDOM on a foreign board. By mremap and dontneed the unmapping's own flush comes soon after, and is one
 #: instruction there, not interrupts; when one page is flushed QEMU's arm64 forgets more than that, and mixed flushes
@@ -78,7 +83,8 @@ def run(context: Context) -> list[Result]:
     if _foreign(context):
         return guest_boot.run_jobs(context, kernel, jobs(context), NAME)
     board = dataclasses.replace(
-        context.board, qemu_options=(*context.board.qemu_options, *flips.ONE_THREAD), kvm=False)
+        context.board, qemu_options=(*context.board.qemu_options, *flips.ONE_THREAD), kvm=False,
+        append=(*context.board.append, ZEROING))
     alone = dataclasses.replace(context, board=board)
     return [
         *guest_boot.run_jobs(context, kernel, jobs(context, "--except", SWITCH), NAME),
@@ -113,9 +119,9 @@ def jobs(context: Context, *choice: str) -> list[Job]:
 
 
 def switch_job(context: Context) -> Job:
-    """The switch flipped and a probe set, under the script that asks the checker at the end."""
-    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_litmus(context, '--event', SWITCH)}"
-    return Job(NAME, "patching", command, _seconds(context, 2) + AROUND_S)
+    """The switch flipped, a probe set, frames zeroed, under the script that asks the checker at the end."""
+    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_litmus(context, '--event', f'{SWITCH},{ZEROED}')}"
+    return Job(NAME, "patching", command, _seconds(context, 3) + AROUND_S)
 
 
 def mutations(context: Context) -> dict[str, tuple[str, ...]]:
