@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "folio.h"
-#include "migrc.h"
 #include "quit.h"
 #include "stamp.h"
 #include "sysfile.h"
@@ -95,7 +94,7 @@ static bool act_soft(struct bed *bed)
 	return done;
 }
 
-/* Who cannot find the frame, because it is still kept back, leaves it to CPUs that go on reading it. */
+/* The frame is kept back when it fails: who cannot find it as a free one leaves it as it is. */
 static bool lose_source(struct bed *bed, const char *file, uint64_t number)
 {
 	char text[32];
@@ -104,8 +103,8 @@ static bool lose_source(struct bed *bed, const char *file, uint64_t number)
 	poisoned = source;
 	snprintf(text, sizeof(text), "0x%" PRIx64, number);
 	done = sysfile_write(file, text);
-	if (!done && migrc_number("quarantined_bytes"))
-		bed_stale(bed, "round %" PRIu64 ": frame 0x%" PRIx64 " has failed, and CPUs may read it: %s",
+	if (!done)
+		bed_stale(bed, "round %" PRIu64 ": frame 0x%" PRIx64 " is not taken out of use: %s",
 			  bed->report->rounds, source, strerror(errno));
 	bed_judge(bed, SEES_OLD);
 	bed_write(bed->base, bed->pages, bed->fresh);

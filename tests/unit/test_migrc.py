@@ -43,13 +43,13 @@ def test_every_mutation_has_an_event() -> None:
 
 def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
     here, there = (migrc.mutations(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
-    assert {word: [event.removeprefix(migrc.SELDOM) for event in cases] for word, cases in there.items()} == {
-        word: [event.removeprefix(migrc.SELDOM) for event in cases] for word, cases in here.items()}
+    assert {word: [migrc.bare(event) for event in cases] for word, cases in there.items()} == {
+        word: [migrc.bare(event) for event in cases] for word, cases in here.items()}
     assert "~mremap" in there["unmap"] and "munmap" in there["unmap"] and "~mremap" not in here["unmap"]
 
 
 def test_events_exist_and_fit_in_the_time() -> None:
-    broken = {event.removeprefix(migrc.SELDOM) for cases in migrc.MUTATIONS.values() for event in cases}
+    broken = {migrc.bare(event) for cases in migrc.MUTATIONS.values() for event in cases}
     named = broken | {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED}
     assert named <= events() and "control" in events()
     assert 30 < len(events()) <= migrc.MOST_EVENTS
@@ -131,8 +131,8 @@ esac
         self.status = done.returncode
         return [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok", "1.."))]
 
-    def mutate(self) -> list[str]:
-        return self.script("migrc-mutations.sh", "9", str(self.litmus), "/tmp", "gup=gup_force")
+    def mutate(self, pair: str = "gup=gup_force") -> list[str]:
+        return self.script("migrc-mutations.sh", "9", str(self.litmus), "/tmp", pair)
 
 
 def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
@@ -153,6 +153,17 @@ def test_a_mutation_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: st
     machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
     assert [line for line in machine.mutate() if line.startswith("not ok")] == [wrong]
     assert machine.status == 1
+
+
+@pytest.mark.parametrize(("pair", "kind", "line"), [
+    ("gup=~gup_force", {"sees": False}, "ok 2 gup: the checker sees it in gup_force"),
+    ("gup==gup_force", {"loud": False}, "ok 2 gup: gup_force sees it"),
+])
+def test_what_only_one_of_them_must_see(tmp_path: Path, pair: str, kind: dict[str, bool], line: str) -> None:
+    machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
+    found = machine.mutate(pair)
+    assert found[0] == "1..3" and found[2] == line and len(found) == 4
+    assert machine.status == 0
 
 
 def test_an_event_that_cannot_be_had_is_a_skip(tmp_path: Path) -> None:

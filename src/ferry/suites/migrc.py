@@ -49,14 +49,17 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 #: Before an event that shows a mutation too seldom: then only the checker must see it. The moment of swap_fault is
 #: between reclaim's unmapping of a page and its flush, which comes soon (no stale read in 300 rounds).
 SELDOM = "~"
+#: Before an event of which the mutation breaks no rule that the checker knows: a page cannot be taken out of use.
+HARMLESS = "="
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. What two hooks see to, one after the other,
 #: shows by `generation`, with which none does anything.
 MUTATIONS: dict[str, tuple[str, ...]] = {
-    "write_fault": ("write_fault", "lazy"),
+    "write_fault": ("write_fault", "lazy", "process_vm"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
-    "gup": ("gup_force", "process_vm"),
+    "gup": ("gup_force",),
     "mixed": ("mixed",),
-    "failure": ("source_failure",),
+    "failure": (HARMLESS + "source_failure",),
+    "pages": (HARMLESS + "source_offline",),
     "file_open": ("file_write", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range"),
     "file_recheck": ("file_open_already",),
     "swap_fault": (SELDOM + "swap_fault",),
@@ -130,6 +133,11 @@ def mutations(context: Context) -> dict[str, tuple[str, ...]]:
         return MUTATIONS
     return {word: tuple(SELDOM * (event in SELDOM_FOREIGN) + event for event in events)
             for word, events in MUTATIONS.items()}
+
+
+def bare(event: str) -> str:
+    """An event of MUTATIONS without what stands before it."""
+    return event.lstrip(SELDOM + HARMLESS)
 
 
 def mutations_job(context: Context) -> Job:

@@ -30,6 +30,7 @@ static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
 	[MIGRC_GUP] = "gup",
 	[MIGRC_MIXED] = "mixed",
 	[MIGRC_FAILURE] = "failure",
+	[MIGRC_DRAIN] = "pages",
 	[MIGRC_FILE] = "file_open",
 	[MIGRC_SKIP_FILE_RECHECK] = "file_recheck",
 	[MIGRC_SKIP_PENDING] = "pending",
