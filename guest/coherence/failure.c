@@ -100,14 +100,15 @@ static bool lose_source(struct bed *bed, const char *file, uint64_t number)
 	char text[32];
 	bool done;
 
+	/* Whose frame is it now? */
+	if (!bed->was_deferred || folio_frame(bed->base) == source)
+		return false;
 	poisoned = source;
 	snprintf(text, sizeof(text), "0x%" PRIx64, number);
 	done = sysfile_write(file, text);
 	if (!done)
 		bed_stale(bed, "round %" PRIu64 ": frame 0x%" PRIx64 " is not taken out of use: %s",
 			  bed->report->rounds, source, strerror(errno));
-	bed_judge(bed, SEES_OLD);
-	bed_write(bed->base, bed->pages, bed->fresh);
 	return done;
 }
 
@@ -141,12 +142,12 @@ const struct event failure_events[] = {
 	}, {
 		.name = "source_failure", .what = "the frame that the page has left fails",
 		.machine = true,
-		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.pages = 1, .sees = SEES_OLD, .deferred = 50, .acted = 50,
 		.open = open_source, .arrange = arrange_source, .act = act_poison_source, .close = close_failure,
 	}, {
 		.name = "source_offline", .what = "the frame that the page has left is taken out of use",
 		.machine = true,
-		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
+		.pages = 1, .sees = SEES_OLD, .deferred = 50, .acted = 50,
 		.open = open_source, .arrange = arrange_source, .act = act_soft_source, .close = close_failure,
 	},
 	{ 0 }

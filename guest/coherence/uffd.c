@@ -62,12 +62,33 @@ static void open_uffd(struct bed *bed)
 		bed_skip(bed, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
 }
 
+static bool move_away(struct bed *bed)
+{
+	struct uffdio_move asked = {
+		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)bed->base, .len = bytes_of(bed),
+	};
+
+	for (int try = 0; try < MOVE_TRIES && asked.len; try++) {
+		asked.move = 0;
+		if (ioctl(uffd, UFFDIO_MOVE, &asked) && errno != EAGAIN)
+			break;
+		if (asked.move <= 0)
+			continue;
+		asked.dst += asked.move;
+		asked.src += asked.move;
+		asked.len -= asked.move;
+	}
+	return !asked.len;
+}
+
 static void open_move(struct bed *bed)
 {
 	elsewhere = bed_map_anon(bed, bed->pages);
 	open_uffd(bed);
 	if (!watch(bed, elsewhere))
 		quit(EXIT_FAILED, "UFFDIO_REGISTER: %m");
+	if (!move_away(bed))
+		bed_skip(bed, "no moving by userfaultfd: %s", strerror(errno));
 }
 
 /* Mapped read-only, and nobody else's. */
@@ -93,22 +114,10 @@ static bool act_wp(struct bed *bed)
 /* They become writable there at once; nobody may read them here meanwhile, nor afterwards. */
 static bool act_move(struct bed *bed)
 {
-	struct uffdio_move asked = {
-		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)bed->base, .len = bytes_of(bed),
-	};
+	bool done = move_away(bed);
 
-	for (int try = 0; try < MOVE_TRIES && asked.len; try++) {
-		asked.move = 0;
-		if (ioctl(uffd, UFFDIO_MOVE, &asked) && errno != EAGAIN)
-			bed_skip(bed, "no moving by userfaultfd: %s", strerror(errno));
-		if (asked.move <= 0)
-			continue;
-		asked.dst += asked.move;
-		asked.src += asked.move;
-		asked.len -= asked.move;
-	}
 	bed_write(elsewhere, bed->pages, bed->fresh);
-	return !asked.len;
+	return done;
 }
 
 static void close_uffd(struct bed *bed)

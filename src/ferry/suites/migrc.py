@@ -60,7 +60,7 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
     "mixed": ("mixed",),
     "failure": (HARMLESS + "source_failure",),
     "pages": (HARMLESS + "source_offline",),
-    "file_open": ("file_write", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range"),
+    "file_open": ("file_write", "file_mmap_write", "file_copy_range"),
     "file_recheck": ("file_open_already",),
     "swap_fault": (SELDOM + "swap_fault",),
     "pending": ("soft_dirty",),

@@ -10,8 +10,6 @@
 #include <linux/rmap.h>
 #include <linux/sched.h>
 
-#include <asm/tlbflush.h>
-
 /**
  * enum migrc_cause - why a deferred flush is done
  * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
@@ -104,6 +102,8 @@ struct migrc_batch {
 
 #ifdef CONFIG_MIGRC
 
+#include <asm/tlbflush.h>
+
 /*
  * Bit of the destination's migrate_info, beside mm/migrate.c's own and FERRY_FOLIO_COPIED:
  * the flush of the source was deferred. The fourth low bit of an anon_vma pointer, hence
@@ -158,7 +158,9 @@ static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
 	if (static_branch_unlikely(&migrc_used)) {
 		__migrc_flush(mm, cause);
-		migrc_check_paid(mm);
+		/* Of all others the PTE tells. */
+		if (cause == MIGRC_GUP)
+			migrc_check_paid(mm, cause);
 	}
 }
 
@@ -399,10 +401,8 @@ static inline void migrc_scan_begin(const struct vm_area_struct *vma) { }
 static inline void migrc_scan_end(const struct vm_area_struct *vma) { }
 static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
-static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
-{
-	flush_tlb_mm(mm);
-}
+/* No function: without an MMU there may be no flush_tlb_mm(). */
+#define migrc_flush_tlb_mm(mm)	flush_tlb_mm(mm)
 
 #endif /* CONFIG_MIGRC */
 #endif /* _LINUX_MIGRC_H */

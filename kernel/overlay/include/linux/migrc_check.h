@@ -4,13 +4,14 @@
 
 /*
  * What the checker of mm/migrc/ is told by the page table helpers, the page allocator, the
- * page cache and the handling of failed memory, apart because headers below linux/mm.h call it. See mm/migrc/check.c.
+ * page cache and the handling of failed memory, apart because headers below linux/mm.h call
+ * it. See mm/migrc/check.c.
  */
 
 #include <linux/mm_types.h>
 
 #ifdef CONFIG_MIGRC_DEBUG
-void migrc_check_paid(struct mm_struct *mm);
+void migrc_check_paid(struct mm_struct *mm, unsigned int cause);
 void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
 void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 			       unsigned long end);
@@ -21,7 +22,7 @@ void migrc_check_written(const struct folio *folio);
 void migrc_check_removed(const struct folio *folio);
 void migrc_check_failed(unsigned long pfn);
 #else
-static inline void migrc_check_paid(struct mm_struct *mm) { }
+static inline void migrc_check_paid(struct mm_struct *mm, unsigned int cause) { }
 static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
 				   unsigned int nr) { }
 static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,

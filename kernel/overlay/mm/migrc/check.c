@@ -11,9 +11,10 @@
  *
  * It believes in no generation of space.c. What was flushed it hears from where a flush is
  * done: for a whole space from migrc, for an address from those who change single PTEs. Of
- * what reclaim unmaps the flush is done later, with that of other pages; until then the
- * record lives on. A fault may meanwhile read the page in again, at another place but the
- * same as it was, which is no more than reclaim allows without migrc.
+ * what reclaim unmaps the flush is done later, with that of other pages (batched); until
+ * then the record lives on. Meanwhile reclaim allows, without migrc, too, that the page
+ * leaves its file, that a page of tmpfs is marked dirty because it cannot be swapped out,
+ * and that a fault maps another page. Not that the same page becomes writable.
  *
  * It errs by forgetting: a record that is overwritten because the table is full is not
  * looked at any more. And it takes a folio that is marked dirty for one that was written,
@@ -390,22 +391,29 @@ static const struct migrc_record *any_record(const struct mm_struct *mm)
 
 /**
  * migrc_check_paid() - after migrc_flush() nothing may be owed
- * @mm:	address space
+ * @mm:		address space
+ * @cause:	as given to migrc_flush()
+ *
+ * For those who do what no PTE shows.
  *
  * Context: as migrc_flush().
  */
-void migrc_check_paid(struct mm_struct *mm)
+void migrc_check_paid(struct mm_struct *mm, unsigned int cause)
 {
 	const struct migrc_record *culprit;
 	unsigned long flags;
 
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
-	if (!migrc_records || !migrc_mutations || !space_is_live(mm))
+	if (!migrc_skips(cause) && !migrc_skips(MIGRC_SKIP_GENERATION))
+		return;
+	if (!migrc_records || !space_is_live(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	culprit = any_record(mm);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	migrc_check_complain("an address space goes on with a flush that it owes", culprit);
+	if (culprit)
+		migrc_check_complain("an address space goes on with a flush that it owes",
+				     culprit);
 }
 
 /* The first PTE that is set after the deferral shows where the folio went. */
@@ -423,25 +431,30 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pt
 	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
 		if (record->mm != mm || record->addr != addr || !record_is_live(record))
 			continue;
+		/* Reclaim allows another page, see DOC. */
+		if (record->flusher && record->dst != pte_pfn(pte))
+			continue;
 		*culprit = record;
 		if (pte_write(pte))
 			return "a PTE becomes writable before its flush";
 		if (!record->dst)
 			learn(record, pte_pfn(pte));
-		/* Migration may take it on, and leaves another record; reclaim, see DOC. */
-		else if (record->dst != pte_pfn(pte) && !record->flusher && !current->migrc)
+		/* Migration may take it on, and leaves another record. */
+		else if (record->dst != pte_pfn(pte) && !current->migrc)
 			return "a PTE maps another page before its flush";
 	}
 	return NULL;
 }
 
-static const char *check_dst(unsigned long pfn, struct migrc_record **culprit)
+static const char *check_dst(unsigned long pfn, bool batched, struct migrc_record **culprit)
 {
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, pfn_head(migrc_by_dst, pfn), by_dst) {
 		/* Where a folio was not moved after all, its old place is the right one. */
 		if (record->dst != pfn || record->src == pfn || !record_is_live(record))
+			continue;
+		if (record->flusher && !batched)
 			continue;
 		*culprit = record;
 		return "a page becomes writable that others read in its old place";
@@ -472,7 +485,7 @@ void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsign
 	for (; nr && !what; nr--, addr += PAGE_SIZE, pte = pte_next_pfn(pte)) {
 		what = check_addr(mm, addr & PAGE_MASK, pte, &culprit);
 		if (!what && pte_write(pte))
-			what = check_dst(pte_pfn(pte), &culprit);
+			what = check_dst(pte_pfn(pte), true, &culprit);
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
@@ -518,7 +531,7 @@ void migrc_check_free(const struct page *page, unsigned int order)
 		migrc_check_complain("a page is freed before its flush", culprit);
 }
 
-/* The record of a PTE that maps a page of @folio, or did until it was @batched. */
+/* The record of a PTE that maps a page of @folio, or, if @batched, did until it was that. */
 static struct migrc_record *record_of(const struct folio *folio, bool batched)
 {
 	unsigned long pfn = folio_pfn(folio), end = pfn + folio_nr_pages(folio), flags;
@@ -528,9 +541,7 @@ static struct migrc_record *record_of(const struct folio *folio, bool batched)
 		return NULL;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	for (; pfn < end && !culprit; pfn++)
-		check_dst(pfn, &culprit);
-	if (culprit && culprit->flusher && !batched)
-		culprit = NULL;
+		check_dst(pfn, batched, &culprit);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	return culprit;
 }
@@ -547,7 +558,8 @@ void migrc_check_written(const struct folio *folio)
 
 	if (folio_test_anon(folio))
 		return;
-	culprit = record_of(folio, true);
+	/* tmpfs marks what it cannot swap out, see DOC. */
+	culprit = record_of(folio, !folio_test_swapbacked(folio));
 	if (culprit)
 		migrc_check_complain("a file is written before the flush of its page", culprit);
 }
@@ -555,8 +567,6 @@ void migrc_check_written(const struct folio *folio)
 /**
  * migrc_check_removed() - a folio leaves the page cache, and another may take its slot
  * @folio: the folio
- *
- * Reclaim takes it away before its batched flush, see DOC.
  *
  * Context: any.
  */

@@ -220,7 +220,7 @@ void __migrc_flush_unmap(struct mm_struct *mm)
 	if (current->migrc == &migrc_scan)
 		return;
 	__migrc_flush(mm, MIGRC_UNMAP);
-	migrc_check_paid(mm);
+	migrc_check_paid(mm, MIGRC_UNMAP);
 }
 
 /* See migrc_defers(). */

@@ -172,6 +172,20 @@ static void checker_sees_the_source_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
 }
 
+/* Others of the same page are not excused. */
+static void checker_sees_one_that_is_not_batched(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+	struct mm_struct *mm = new_space(test);
+
+	migrc_check_deferred(mm, ADDR, read_only(moved->src));
+	set(mm, read_only(moved->dst));
+	migrc_check_batched(mm, ADDR, ADDR + PAGE_SIZE);
+	migrc_check_removed(page_folio(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_batch_flushed();
+}
+
 /* Until the flush is done only what reclaim itself does is allowed. */
 static void checker_waits_for_a_batched_flush(struct kunit *test)
 {
@@ -180,9 +194,16 @@ static void checker_waits_for_a_batched_flush(struct kunit *test)
 	migrc_check_batched(moved->mm, ADDR, ADDR + PAGE_SIZE);
 	migrc_check_removed(page_folio(moved->dst));
 	set(moved->mm, read_only(moved->other));
+	set(moved->mm, writable(moved->other));
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 	set(moved->mm, writable(moved->dst));
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	migrc_check_written(page_folio(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	folio_set_swapbacked(page_folio(moved->dst));
+	migrc_check_written(page_folio(moved->dst));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+	folio_clear_swapbacked(page_folio(moved->dst));
 	migrc_check_free(moved->src, 0);
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
 	migrc_check_batch_flushed();
@@ -198,6 +219,7 @@ static struct kunit_case check_cases[] = {
 	KUNIT_CASE(checker_sees_another_page),
 	KUNIT_CASE(checker_sees_a_file_change),
 	KUNIT_CASE(checker_sees_the_source_go),
+	KUNIT_CASE(checker_sees_one_that_is_not_batched),
 	KUNIT_CASE(checker_waits_for_a_batched_flush),
 	{}
 };
