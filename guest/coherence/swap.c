@@ -160,6 +160,11 @@ static void write_one(struct bed *bed, size_t index)
 			  index, bed->reader->sights[0].value);
 }
 
+static bool one_absent(const struct bed *bed)
+{
+	return folio_first_absent(bed->base, bed->pages) < bed->pages;
+}
+
 /* Each page that is unmapped, at once: true if there was one. */
 static bool write_unmapped(struct bed *bed)
 {
@@ -186,7 +191,7 @@ static void round_swap(struct bed *bed)
 	bed->report->deferred += bed->was_deferred;
 	held = hold(bed);
 	atomic_store(&reclaimed, false);
-	worker_begin(&reclaimer);
+	worker_begin_until(&reclaimer, one_absent);
 	unmapped = write_unmapped(bed);
 	worker_wait(&reclaimer);
 	close(pipe_ends[0]);

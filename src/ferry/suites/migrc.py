@@ -60,14 +60,14 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
     "mixed": ("mixed",),
     "failure": (HARMLESS + "source_failure",),
     "pages": (HARMLESS + "source_offline",),
-    "file_open": ("file_write", "file_mmap_write", "file_copy_range"),
+    "file_open": ("file_write", SELDOM + "file_mmap_write", "file_copy_range"),
     "file_recheck": ("file_open_already",),
     "swap_fault": (SELDOM + "swap_fault",),
     "pending": ("soft_dirty",),
     "fork": ("lost_write",),
     "quarantine": ("reuse",),
     "drain": ("reuse",),
-    "generation": ("write_fault", "mprotect_write", "uffd_wp"),
+    "generation": ("write_fault", SELDOM + "mprotect_write", SELDOM + "uffd_wp"),
 }
 #: As if with SELDOM on a foreign board. By mremap and dontneed the unmapping's own flush comes soon after, and is one
 #: instruction there, not interrupts; when one page is flushed QEMU's arm64 forgets more than that, and mixed flushes
