@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +40,15 @@
 #define SWAP_BYTES ((size_t)64 << 20)
 #define PIPE_BYTES (1 << 20)
 #define OUT_TRIES 100
+#define HINDERED 4
+#define HINDER_NS 1000000
+#define LET_NS 200000
 #define BOTH (PROT_READ | PROT_WRITE)
 
 static struct swapdev swap;
-static struct worker mover, reclaimer;
+static struct worker mover, reclaimer, hinderer;
 static atomic_bool reclaimed;
+static atomic_uint written;
 static char hierarchy[] = "/tmp/litmus-cgroup-XXXXXX";
 static char root_procs[64], group[64], group_procs[96], group_reclaim[96];
 static int pipe_ends[2];
@@ -81,6 +87,21 @@ static void reclaim(struct bed *bed)
 	atomic_store(&reclaimed, true);
 }
 
+/* Slows reclaim down until some pages are written: they share a CPU, and this comes first. Reclaim may hold its lock. */
+static void hinder(struct bed *bed)
+{
+	struct sched_param first = { .sched_priority = 1 };
+
+	(void)bed;
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	while (atomic_load(&written) < HINDERED && !atomic_load(&reclaimed)) {
+		uint64_t until = clock_ns() + HINDER_NS;
+
+		while (clock_ns() < until)
+			;
+		sleep_ns(LET_NS);
+	}
+}
 
 static void open_swap(struct bed *bed)
 {
@@ -96,6 +117,7 @@ static void open_swap(struct bed *bed)
 	bed_map_anon(bed, bed->pages);
 	worker_start(&mover, bed, bed->cpus[1], bed_move);
 	worker_start(&reclaimer, bed, bed->cpus[1], reclaim);
+	worker_start(&hinderer, bed, bed->cpus[1], hinder);
 }
 
 static bool swap_out(const struct bed *bed)
@@ -176,6 +198,7 @@ static bool write_unmapped(struct bed *bed)
 		if (index == bed->pages)
 			continue;
 		write_one(bed, index);
+		atomic_fetch_add(&written, 1);
 		any = true;
 	}
 	return any;
@@ -191,9 +214,12 @@ static void round_swap(struct bed *bed)
 	bed->report->deferred += bed->was_deferred;
 	held = hold(bed);
 	atomic_store(&reclaimed, false);
+	atomic_store(&written, 0);
 	worker_begin_until(&reclaimer, one_absent);
+	worker_begin_until(&hinderer, one_absent);
 	unmapped = write_unmapped(bed);
 	worker_wait(&reclaimer);
+	worker_wait(&hinderer);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 	bed->report->acted += held && unmapped;
@@ -203,6 +229,7 @@ static void close_swap(struct bed *bed)
 {
 	worker_stop(&mover);
 	worker_stop(&reclaimer);
+	worker_stop(&hinderer);
 	munmap(bed->base, bytes_of(bed));
 	drop_group();
 	if (!swapdev_close(&swap))
@@ -213,7 +240,7 @@ const struct event swap_events[] = {
 	{
 		.name = "swap_fault", .what = "a store to a page of the swap cache that reclaim has just unmapped",
 		.machine = true,
-		.pages = SWAP_PAGES, .deferred = 25, .acted = 5,
+		.pages = SWAP_PAGES, .deferred = 10, .acted = 50,
 		.open = open_swap, .round = round_swap, .close = close_swap,
 	},
 	{ 0 }

@@ -26,8 +26,9 @@ THOROUGH_ROUNDS = 1000
 #: On a board whose guest is slower by far.
 FOREIGN_ROUNDS = 200
 ROUNDS = 50
-#: The slowest that a round may be, on average of its event; there, ksm and pressure take seconds on a busy host.
-ROUND_S = 1
+#: The slowest that a round may be, on average of its event: swap_fault's. On a foreign board, ksm and pressure take
+#: seconds on a busy host.
+ROUND_S = 2
 FOREIGN_ROUND_S = 5
 EVENT_AROUND_S = 600
 #: There are not more events; each may take its whole time before the boot is given up.
@@ -47,7 +48,8 @@ DIRECTORY = "/tmp/ferry-litmus"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
 #: Before an event that shows a mutation too seldom: then only the checker must see it. The moment of swap_fault is
-#: between reclaim's unmapping of a page and its flush, which comes soon (no stale read in 300 rounds).
+#: between reclaim's unmapping of a page and its flush, too short for a reader. What file_mmap_write, mprotect_write and
+#: uffd_wp do besides soon has the space flushed (no stale read in 2,000 rounds).
 SELDOM = "~"
 #: Before an event of which the mutation breaks no rule that the checker knows: a page cannot be taken out of use.
 HARMLESS = "="
