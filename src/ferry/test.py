@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import fcntl
+import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,9 +41,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def run(args: argparse.Namespace) -> int:
     """Run the chosen suites, print what they found; the exit status is that of the worst result."""
     chosen = choose(args.suite, args.board, args.quick)
-    logs = _log_directory()
-    context = Context(boards.load(DEFAULT_BOARD), logs, args.quick, thorough=args.suite is not None)
-    finished = run_suites(chosen, context)
+    with _log_directory() as logs:
+        context = Context(boards.load(DEFAULT_BOARD), logs, args.quick, thorough=args.suite is not None)
+        finished = run_suites(chosen, context)
     print(summary.render(finished, logs, args.format))
     return exit_status(summary.every(finished))
 
@@ -101,10 +104,31 @@ def _on_its_board(suite: Suite, context: Context) -> list[Result]:
     return suite.run(dataclasses.replace(context, board=board))
 
 
-def _log_directory() -> Path:
-    """A new directory for this run's logs; the oldest ones go."""
+@contextmanager
+def _log_directory() -> Iterator[Path]:
+    """A new directory for this run's logs; the oldest ones go, but for those of runs that are not over."""
     home = paths.cache_dir() / "tests"
     home.mkdir(exist_ok=True)
     for old in sorted(path for path in home.iterdir() if path.is_dir())[: -KEPT + 1]:
-        shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-", dir=home))
+        # Another ferry may have been faster.
+        with suppress(FileNotFoundError), _held(old) as ours:
+            if ours:
+                shutil.rmtree(old, ignore_errors=True)
+    logs = Path(tempfile.mkdtemp(prefix=f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-", dir=home))
+    with _held(logs):
+        yield logs
+
+
+@contextmanager
+def _held(directory: Path) -> Iterator[bool]:
+    """Hold the directory's own lock; False if another process does."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except BlockingIOError:
+            free = False
+        yield free
+    finally:
+        os.close(handle)

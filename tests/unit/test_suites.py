@@ -106,6 +106,21 @@ def test_an_interruption_ends_what_runs_alongside(tmp_path: Path, monkeypatch: p
     assert time.monotonic() - before < 30
 
 
+def test_the_logs_of_a_run_that_is_not_over_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "tests"
+
+    def others(context: Context) -> list[Result]:
+        for number in range(test.KEPT):
+            (home / f"30000101T00000{number}Z").mkdir()
+        assert cli.main(["test", "--suite", "s1"]) == 0
+        return [GOOD if context.logs.is_dir() else BAD]
+
+    pretend(monkeypatch, tmp_path, others, lambda context: [GOOD])
+    assert cli.main(["test", "--suite", "s0"]) == 0
+    assert cli.main(["test", "--suite", "s1"]) == 0
+    assert len(list(home.iterdir())) == test.KEPT
+
+
 def test_a_mistake_of_the_user_ends_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def mistake(context: Context) -> list[Result]:
         raise UsageError("--source x does not exist")
