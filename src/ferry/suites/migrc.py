@@ -48,8 +48,8 @@ DIRECTORY = "/tmp/ferry-litmus"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
 #: Before an event that shows a mutation too seldom: then only the checker must see it. The moment of swap_fault is
-#: between reclaim's unmapping of a page and its flush, too short for a reader. What file_mmap_write, mprotect_write and
-#: uffd_wp do besides soon has the space flushed (no stale read in 2,000 rounds).
+#: between reclaim's unmapping of a page and its flush, and short. Of file_mmap_write, mprotect_write and uffd_wp there
+#: was no stale read in 2,000 rounds; why was not looked into.
 SELDOM = "~"
 #: Before an event of which the mutation breaks no rule that the checker knows: a page cannot be taken out of use.
 HARMLESS = "="
