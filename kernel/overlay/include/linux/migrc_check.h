@@ -11,6 +11,8 @@
 #include <linux/mm_types.h>
 
 #ifdef CONFIG_MIGRC_DEBUG
+s64 migrc_check_begin(void);
+void migrc_check_drained(s64 start);
 void migrc_check_paid(struct mm_struct *mm, unsigned int cause);
 void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
 void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
@@ -22,6 +24,8 @@ void migrc_check_written(const struct folio *folio);
 void migrc_check_removed(const struct folio *folio);
 void migrc_check_failed(unsigned long pfn);
 #else
+static inline s64 migrc_check_begin(void) { return 0; }
+static inline void migrc_check_drained(s64 start) { }
 static inline void migrc_check_paid(struct mm_struct *mm, unsigned int cause) { }
 static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
 				   unsigned int nr) { }

@@ -4,9 +4,10 @@
  *
  * The rule: until its flush, a deferred PTE is given no write permission and maps no other
  * page, nobody writes the file behind it nor takes the page from it, and its source is
- * neither freed nor given up as failed. The checker remembers each deferred PTE, with the
- * stack of who deferred it, and looks where these things are done, in the page table
- * helpers, the page allocator, the page cache and the accounting of failed memory, not where
+ * neither freed nor failed. And the other way round: who drains the lists of free pages
+ * leaves no source waiting that waited before. The checker remembers each deferred PTE, with
+ * the stack of who deferred it, and looks where these things are done, in the page table
+ * helpers, the page allocator, the page cache and the handling of failed memory, not where
  * migrc has its hooks: a hook that is missing shows.
  *
  * It believes in no generation of space.c. What was flushed it hears from where a flush is
@@ -18,12 +19,14 @@
  *
  * It errs by forgetting: a record that is overwritten because the table is full is not
  * looked at any more. And it takes a folio that is marked dirty for one that was written,
- * which some file systems' defragmentation and garbage collection do not mean.
+ * which some file systems' defragmentation and garbage collection do not mean. Of a page that
+ * migrates in the very moment in which it fails it complains rightly, but nobody could help it.
  *
  * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the
  * same address that was flushed.
  *
- * Lock order: page table lock -> migrc_check_lock, with interrupts off.
+ * Lock order: page table lock -> migrc_check_lock, with interrupts off. When the quarantine's
+ * oldest source came is under the quarantine's lock.
  */
 
 #include <kunit/static_stub.h>
@@ -87,6 +90,8 @@ static struct hlist_head migrc_by_addr[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_src[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_dst[1 << MIGRC_HASH_BITS];
 static HLIST_HEAD(migrc_batched);
+/* The checker's clock when the oldest source came that is in quarantine. */
+static s64 migrc_waits_since = S64_MAX;
 
 static struct hlist_head *addr_head(const struct mm_struct *mm, unsigned long addr)
 {
@@ -276,10 +281,10 @@ void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 }
 
 /**
- * migrc_check_begin() - a flush of whole address spaces begins
+ * migrc_check_begin() - a flush of whole address spaces begins, or a drain
  *
  * Context: any.
- * Return: the checker's clock, for migrc_check_flushed().
+ * Return: the checker's clock, for migrc_check_flushed() and migrc_check_drained().
  */
 s64 migrc_check_begin(void)
 {
@@ -579,7 +584,7 @@ void migrc_check_removed(const struct folio *folio)
 }
 
 /**
- * migrc_check_failed() - a page of memory is given up
+ * migrc_check_failed() - a page of memory is marked as failed, or counted as given up
  * @pfn: its number
  *
  * Context: any.
@@ -590,6 +595,29 @@ void migrc_check_failed(unsigned long pfn)
 
 	if (culprit)
 		migrc_check_complain("a page fails that TLBs still know", culprit);
+}
+
+/**
+ * migrc_check_waits() - the quarantine is empty no more, or again
+ * @waits: a first folio is in it
+ *
+ * Context: under the lock of the quarantine.
+ */
+void migrc_check_waits(bool waits)
+{
+	WRITE_ONCE(migrc_waits_since, waits ? atomic64_read(&migrc_check_clock) : S64_MAX);
+}
+
+/**
+ * migrc_check_drained() - the lists of free pages were drained
+ * @start: of migrc_check_begin(), before they were
+ *
+ * Context: process context.
+ */
+void migrc_check_drained(s64 start)
+{
+	if (READ_ONCE(migrc_waits_since) < start)
+		migrc_check_complain("a page waits that whoever drained wants", NULL);
 }
 
 static int __init migrc_check_start(void)

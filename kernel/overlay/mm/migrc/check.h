@@ -13,8 +13,8 @@ void migrc_check_init(struct mm_struct *mm);
 void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool migrc_check_pending(void);
-s64 migrc_check_begin(void);
 void migrc_check_flushed(struct mm_struct *mm, s64 start);
+void migrc_check_waits(bool waits);
 void migrc_check_speak(void);
 
 #else
@@ -24,8 +24,8 @@ static inline void migrc_check_exit(struct mm_struct *mm) { }
 static inline void migrc_check_deferred(struct mm_struct *mm, unsigned long addr,
 					pte_t pte) { }
 static inline bool migrc_check_pending(void) { return true; }
-static inline s64 migrc_check_begin(void) { return 0; }
 static inline void migrc_check_flushed(struct mm_struct *mm, s64 start) { }
+static inline void migrc_check_waits(bool waits) { }
 
 #endif /* CONFIG_MIGRC_DEBUG */
 #endif /* _MM_MIGRC_CHECK_H */

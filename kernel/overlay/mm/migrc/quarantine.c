@@ -104,8 +104,10 @@ void migrc_quarantine(struct migrc_batch *batch)
 
 	spin_lock(&migrc_lock);
 	first = list_empty(&migrc_folios);
-	if (first)
+	if (first) {
 		migrc_since = jiffies;
+		migrc_check_waits(true);
+	}
 	list_splice_tail_init(&batch->sources, &migrc_folios);
 	migrc_pages += batch->nr_kept;
 	migrc_peak = max(migrc_peak, migrc_pages);
@@ -151,6 +153,7 @@ void __migrc_drain(enum migrc_cause cause)
 	list_splice_init(&migrc_folios, &folios);
 	pages = migrc_pages;
 	migrc_pages = 0;
+	migrc_check_waits(false);
 	spin_unlock(&migrc_lock);
 
 	/* Also without folios: a file's note, or a space, may be all that is left. */

@@ -2,12 +2,8 @@
 /* What the checker complains of, and what it lets pass. */
 
 #include <kunit/static_stub.h>
-#include <kunit/test.h>
-#include <linux/mm.h>
-#include <linux/migrc.h>
-#include <linux/sched/mm.h>
 
-#include "../internal.h"
+#include "fixture.h"
 
 #define ADDR	0x10000000UL
 
@@ -60,12 +56,6 @@ static void free_it(void *page)
 	__free_page(page);
 }
 
-static void free_space(void *mm)
-{
-	__migrc_space_exit(mm);
-	mmput(mm);
-}
-
 static struct page *new_page(struct kunit *test)
 {
 	struct page *page = alloc_page(GFP_KERNEL);
@@ -73,15 +63,6 @@ static struct page *new_page(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page), 0);
 	return page;
-}
-
-static struct mm_struct *new_space(struct kunit *test)
-{
-	struct mm_struct *mm = mm_alloc();
-
-	KUNIT_ASSERT_NOT_NULL(test, mm);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
-	return mm;
 }
 
 static int check_init(struct kunit *test)
@@ -172,6 +153,22 @@ static void checker_sees_the_source_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
 }
 
+static void checker_sees_a_page_that_stays(struct kunit *test)
+{
+	s64 before = migrc_check_begin(), after;
+
+	put_into_quarantine(test, 1);
+	after = migrc_check_begin();
+	put_into_quarantine(test, 1);
+	migrc_check_drained(before);
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+	migrc_check_drained(after);
+	KUNIT_EXPECT_EQ(test, heard(test), 1);
+	__migrc_drain(MIGRC_FAILURE);
+	migrc_check_drained(migrc_check_begin());
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
 /* Others of the same page are not excused. */
 static void checker_sees_one_that_is_not_batched(struct kunit *test)
 {
@@ -219,6 +216,7 @@ static struct kunit_case check_cases[] = {
 	KUNIT_CASE(checker_sees_another_page),
 	KUNIT_CASE(checker_sees_a_file_change),
 	KUNIT_CASE(checker_sees_the_source_go),
+	KUNIT_CASE(checker_sees_a_page_that_stays),
 	KUNIT_CASE(checker_sees_one_that_is_not_batched),
 	KUNIT_CASE(checker_waits_for_a_batched_flush),
 	{}

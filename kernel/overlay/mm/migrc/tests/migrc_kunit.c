@@ -1,28 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What an address space owes, what is read-only, and the bound of the quarantine. */
 
-#include <kunit/test.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
-#include <linux/migrc.h>
-#include <linux/sched/mm.h>
 
-#include "../internal.h"
-
-static void free_space(void *mm)
-{
-	__migrc_space_exit(mm);
-	mmput(mm);
-}
-
-static struct mm_struct *new_space(struct kunit *test)
-{
-	struct mm_struct *mm = mm_alloc();
-
-	KUNIT_ASSERT_NOT_NULL(test, mm);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
-	return mm;
-}
+#include "fixture.h"
 
 static void space_new_owes_nothing(struct kunit *test)
 {
@@ -210,21 +192,6 @@ static void quarantine_bound_of_nothing(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
 	migrc_set_bound(0);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
-}
-
-static void put_into_quarantine(struct kunit *test, unsigned int nr)
-{
-	struct migrc_batch batch = { .nr_kept = nr };
-
-	INIT_LIST_HEAD(&batch.sources);
-	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
-	while (nr--) {
-		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
-
-		KUNIT_ASSERT_NOT_NULL(test, folio);
-		list_add(&folio->lru, &batch.sources);
-	}
-	migrc_quarantine(&batch);
 }
 
 static void quarantine_is_reclaimed(struct kunit *test)

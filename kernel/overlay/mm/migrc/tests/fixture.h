@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _MM_MIGRC_TESTS_FIXTURE_H
+#define _MM_MIGRC_TESTS_FIXTURE_H
+
+/* What the tests of migrc begin with; all of it goes when the test is over. */
+
+#include <kunit/test.h>
+#include <linux/mm.h>
+#include <linux/migrc.h>
+#include <linux/sched/mm.h>
+
+#include "../internal.h"
+
+static inline void free_space(void *mm)
+{
+	__migrc_space_exit(mm);
+	mmput(mm);
+}
+
+static inline struct mm_struct *new_space(struct kunit *test)
+{
+	struct mm_struct *mm = mm_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
+	return mm;
+}
+
+static inline void empty_quarantine(void *unused)
+{
+	__migrc_drain(MIGRC_FAILURE);
+}
+
+static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
+{
+	struct migrc_batch batch = { .nr_kept = nr };
+
+	INIT_LIST_HEAD(&batch.sources);
+	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
+	while (nr--) {
+		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+		KUNIT_ASSERT_NOT_NULL(test, folio);
+		list_add(&folio->lru, &batch.sources);
+	}
+	migrc_quarantine(&batch);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, empty_quarantine, NULL), 0);
+}
+
+#endif /* _MM_MIGRC_TESTS_FIXTURE_H */
