@@ -133,6 +133,8 @@ static bool act_mmap_write(struct bed *bed)
 
 	if (mapped) {
 		bed_write(shared, bed->pages, bed->fresh);
+		/* While it is mapped: to unmap anything flushes the whole space. */
+		bed_judge(bed, SEES_NEW);
 		munmap(shared, bytes_of(bed));
 	}
 	close(fd);

@@ -20,7 +20,7 @@
 #define BOUND 65536
 #define BOUND_TEXT "65536"
 #define BOUND_PAGES 64		/* four times the bound */
-#define PRESSURE_BYTES ((size_t)20 << 20)
+#define PRESSURE_BYTES ((size_t)6 << 20)
 /* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
 #define LEFT_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MOST_PAGES
@@ -211,7 +211,7 @@ const struct event limit_events[] = {
 	}, {
 		.name = "pressure", .what = "a program wants more memory than is free without the quarantine",
 		.machine = true,
-		.most_rounds = 100, .deferred = 50, .acted = 50,
+		.deferred = 50, .acted = 50,
 		.open = open_pressure, .round = round_pressure, .close = close_pressure,
 	},
 	{ 0 }

@@ -35,7 +35,6 @@ struct event {
 	const char *name;
 	const char *what;
 	size_t pages;
-	unsigned int most_rounds;	/* 0: as many as are asked for */
 	unsigned int sees;		/* enum sees */
 	/* Least share of the rounds, in percent: whose flush was deferred; in which the event was what it claims. */
 	unsigned int deferred;

@@ -102,14 +102,6 @@ static void check_machine(const struct options *options)
 		quit(EXIT_FAILED, "%s/enabled: %m", MIGRC_DIR);
 }
 
-static unsigned int rounds_of(const struct event *event, const struct options *options)
-{
-	/* What is hoped for may take longer than what is feared. */
-	if (event->most_rounds && event->most_rounds < options->rounds && !options->until_stale)
-		return event->most_rounds;
-	return options->rounds;
-}
-
 /* The whole of a case, in its own process. */
 static _Noreturn void play(const struct event *event, const struct options *options, struct report *report)
 {
@@ -121,7 +113,7 @@ static _Noreturn void play(const struct event *event, const struct options *opti
 	if (bed == MAP_FAILED)
 		quit(EXIT_FAILED, "no shared memory: %m");
 	bed_open(bed, event, options, report);
-	while (report->rounds < rounds_of(event, options) && report->broken < MOST_BROKEN &&
+	while (report->rounds < options->rounds && report->broken < MOST_BROKEN &&
 	       !(report->stale && options->until_stale))
 		bed_round(bed);
 	bed_close(bed);
