@@ -49,25 +49,29 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 
 #: Before an event that shows a mutation too seldom: then only the checker must see it. What the hook is for ends there
 #: with a flush of the kernel's own, and until then the moment is short: reclaim's at the end of its batch (swap_fault),
-#: mprotect(2)'s and userfaultfd's at the end of their range (mprotect_write, uffd_wp, uffd_move).
+#: mprotect(2)'s and userfaultfd's at the end of their range (mprotect_write, uffd_wp, uffd_move), that of whoever
+#: unmaps a page to replace or to lose it (thp_collapse, soft_offline, memory_failure), of a CPU that comes back
+#: (cpu_hotplug). And no reader can see a page that is merely missing (hot_unplug).
 SELDOM = "~"
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. What two hooks see to, one after the other,
-#: shows by `generation`, with which none does anything.
+#: shows by `generation`, with which none does anything. Not here are file_truncate, file_punch, thp_split and uprobe,
+#: where what the kernel flushes by itself is enough, and the limits and the switch, where nothing is to be flushed.
 MUTATIONS: dict[str, tuple[str, ...]] = {
-    "write_fault": ("write_fault", "lazy", "process_vm"),
+    "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
     "gup": ("gup_force",),
     "mixed": ("mixed",),
     "failure": ("source_failure",),
-    "pages": ("source_offline",),
-    "file_open": ("file_write", "file_mmap_write", "file_copy_range"),
+    "pages": ("source_offline", SELDOM + "hot_unplug"),
+    "file_open": ("file_write", "file_mmap_write", "file_copy_range", "exec_exit"),
     "file_recheck": ("file_open_already",),
     "swap_fault": (SELDOM + "swap_fault",),
-    "pending": ("soft_dirty",),
+    "pending": ("soft_dirty", "mprotect_race"),
     "fork": ("lost_write",),
     "quarantine": ("reuse",),
     "drain": ("reuse",),
-    "generation": ("write_fault", SELDOM + "mprotect_write", SELDOM + "uffd_wp"),
+    "generation": ("write_fault", *(SELDOM + event for event in (
+        "mprotect_write", "uffd_wp", "thp_collapse", "soft_offline", "memory_failure"))),
 }
 #: As if with SELDOM on a foreign board. By mremap and dontneed the unmapping's own flush comes soon after, and is one
 #: instruction there, not interrupts; when one page is flushed QEMU's arm64 forgets more than that, and mixed flushes
