@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,9 +16,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "migrc.h"
 #include "stamp.h"
 
 #define BOTH (PROT_READ | PROT_WRITE)
+#define PAID "counters/flushed_write_fault"
 
 static bool protect(struct bed *bed, int access)
 {
@@ -33,6 +36,18 @@ static void arrange_forked(struct bed *bed)
 static bool act_store(struct bed *bed)
 {
 	bed_write(bed->base, bed->pages, bed->fresh);
+	return true;
+}
+
+/* Fork flushes all of the space, so that the stores have nothing left to pay. */
+static bool act_fork_and_store(struct bed *bed)
+{
+	uint64_t paid = migrc_number(PAID);
+
+	bed_fork_once(bed);
+	act_store(bed);
+	if (migrc_number(PAID) != paid)
+		bed_broken(bed, "round %" PRIu64 ": what fork has flushed is flushed again", bed->report->rounds);
 	return true;
 }
 
@@ -156,6 +171,10 @@ const struct event anon_events[] = {
 		.name = "mprotect_write", .what = "mprotect(2) that makes exclusive pages writable at once",
 		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
 		.arrange = arrange_protected, .act = act_unprotect,
+	}, {
+		.name = "fork_pays", .what = "fork, whose flush is enough, then stores",
+		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
+		.arrange = arrange_forked, .act = act_fork_and_store,
 	}, {
 		.name = "process_vm", .what = "process_vm_writev(2) into pages mapped read-only",
 		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
