@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -39,16 +38,15 @@ static bool act_store(struct bed *bed)
 	return true;
 }
 
-/* Fork flushes all of the space, so that the stores have nothing left to pay. */
+/* Fork flushes all of the space, so that the stores have nothing left to pay. Others may have, now and then. */
 static bool act_fork_and_store(struct bed *bed)
 {
-	uint64_t paid = migrc_number(PAID);
+	uint64_t before, after = 0;
+	bool counted = migrc_value(PAID, &before);
 
 	bed_fork_once(bed);
 	act_store(bed);
-	if (migrc_number(PAID) != paid)
-		bed_broken(bed, "round %" PRIu64 ": what fork has flushed is flushed again", bed->report->rounds);
-	return true;
+	return bed->options->off || (counted && migrc_value(PAID, &after) && after == before);
 }
 
 static bool act_nothing(struct bed *bed)
@@ -173,7 +171,7 @@ const struct event anon_events[] = {
 		.arrange = arrange_protected, .act = act_unprotect,
 	}, {
 		.name = "fork_pays", .what = "fork, whose flush is enough, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
+		.sees = SEES_NEW, .deferred = 50, .acted = 90, .in_place = true,
 		.arrange = arrange_forked, .act = act_fork_and_store,
 	}, {
 		.name = "process_vm", .what = "process_vm_writev(2) into pages mapped read-only",

@@ -8,7 +8,8 @@
  * leaves no source waiting that waited before. The checker remembers each deferred PTE, with
  * the stack of who deferred it, and looks where these things are done, in the page table
  * helpers, the page allocator, the page cache and the handling of failed memory, not where
- * migrc has its hooks: a hook that is missing shows.
+ * migrc has its hooks: a hook that is missing shows. Of drains only that of drain_all_pages()
+ * and its like is looked at, and not what a batch under way still holds.
  *
  * It believes in no generation of space.c. What was flushed it hears from where a flush is
  * done: for a whole space from migrc, for an address from those who change single PTEs. Of
@@ -19,14 +20,14 @@
  *
  * It errs by forgetting: a record that is overwritten because the table is full is not
  * looked at any more. And it takes a folio that is marked dirty for one that was written,
- * which some file systems' defragmentation and garbage collection do not mean. Of a page that
- * migrates in the very moment in which it fails it complains rightly, but nobody could help it.
+ * which some file systems' defragmentation and garbage collection do not mean. And of a page
+ * that is deferred in the moment in which it fails it complains, though nobody could help it.
  *
  * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the
  * same address that was flushed.
  *
- * Lock order: page table lock -> migrc_check_lock, with interrupts off. When the quarantine's
- * oldest source came is under the quarantine's lock.
+ * Lock order: page table lock -> migrc_check_lock, with interrupts off. migrc_waits_since is
+ * written under the quarantine's lock, and read without.
  */
 
 #include <kunit/static_stub.h>
@@ -511,7 +512,8 @@ static struct migrc_record *source_record(unsigned long pfn)
 		return NULL;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	hlist_for_each_entry(record, head, by_src) {
-		if (record->src == pfn && record_is_live(record))
+		/* As in check_dst(): what was not moved after all is no old place. */
+		if (record->src == pfn && record->dst != pfn && record_is_live(record))
 			culprit = record;
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
@@ -616,6 +618,8 @@ void migrc_check_waits(bool waits)
  */
 void migrc_check_drained(s64 start)
 {
+	/* __migrc_drain() may have found no room taken: that was given back after this changed. */
+	smp_rmb();
 	if (READ_ONCE(migrc_waits_since) < start)
 		migrc_check_complain("a page waits that whoever drained wants", NULL);
 }

@@ -2,7 +2,7 @@
 #ifndef _MM_MIGRC_TESTS_FIXTURE_H
 #define _MM_MIGRC_TESTS_FIXTURE_H
 
-/* What the tests of migrc begin with; all of it goes when the test is over. */
+/* What the tests of migrc begin with, until they are over. */
 
 #include <kunit/test.h>
 #include <linux/mm.h>
@@ -31,11 +31,20 @@ static inline void empty_quarantine(void *unused)
 	__migrc_drain(MIGRC_FAILURE);
 }
 
+static inline void restore_age(void *ms)
+{
+	migrc_set_max_age_ms((unsigned long)ms);
+}
+
+/* It stays for longer than a test takes. */
 static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
 {
+	void *age = (void *)(unsigned long)migrc_max_age_ms();
 	struct migrc_batch batch = { .nr_kept = nr };
 
 	INIT_LIST_HEAD(&batch.sources);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_age, age), 0);
+	migrc_set_max_age_ms(MSEC_PER_SEC * 60);
 	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
 	while (nr--) {
 		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
