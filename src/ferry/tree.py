@@ -86,10 +86,13 @@ def _sync(source: Path, tree: Path, wanted: dict[str, Path]) -> None:
 
 
 def replace(target: Path, content: Path) -> None:
-    """Give `target` the content and mode of `content` under a new inode and time; nothing when it has them already."""
+    """Give `target` the content of `content` under a new inode and time; nothing when it has it already.
+
+    Of the mode only what git keeps counts: with another umask all would be rewritten, and the kernel built anew.
+    """
     data = content.read_bytes()
-    mode = content.stat().st_mode & 0o777
-    if target.is_file() and target.read_bytes() == data and target.stat().st_mode & 0o777 == mode:
+    mode = 0o755 if content.stat().st_mode & 0o100 else 0o644
+    if target.is_file() and target.read_bytes() == data and not (target.stat().st_mode ^ mode) & 0o100:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(f".ferry-{os.getpid()}-{target.name}")

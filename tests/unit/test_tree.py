@@ -47,6 +47,16 @@ def test_only_what_changed_is_rewritten(clone: Path, base: Source) -> None:
     assert {name for name in after if after[name] != before[name]} == {"mm/ferry/core.c"}
 
 
+def test_a_umask_rewrites_nothing(clone: Path, base: Source) -> None:
+    core = clone / "kernel/overlay/mm/ferry/core.c"
+    before = stamps(tree.prepare(base, "ferry"))
+    core.chmod(0o664)
+    assert stamps(tree.prepare(base, "ferry")) == before
+    core.chmod(0o755)
+    made = tree.prepare(base, "ferry") / "mm/ferry/core.c"
+    assert made.stat().st_mode & 0o777 == 0o755
+
+
 def test_what_left_the_series_leaves_the_tree(clone: Path, base: Source) -> None:
     tree.prepare(base, "ferry")
     (clone / "kernel/patches/7.3/series").write_text("")
