@@ -60,7 +60,8 @@ def boot(
 
     `expected` are reports that the command provokes, and which are no splats.
 
-    A guest that says nothing for `silence_s` seconds counts as one that hangs.
+    A guest that says nothing for `silence_s` seconds counts as one that hangs. One whose kernel has oopsed has a
+    minute left.
 
     `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
     Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended
@@ -115,7 +116,8 @@ def _boot_once(
     try:
         with _prepared(board, kernel, share, append, carry) as (line, bring_back):
             env = _environment()
-            proc.run(line, log=console, timeout=timeout_s, silence=silence_s, progress=on_line, cwd=share, env=env)
+            proc.run(line, log=console, timeout=timeout_s, silence=silence_s, dying=splat.crippling, progress=on_line,
+                     cwd=share, env=env)
             missing = bring_back()
     except TimedOut as error:
         splat_in(console)

@@ -21,6 +21,8 @@ from ferry.errors import InfraError, TimedOut
 TAIL_LINES = 200
 GRACE_S = 3.0
 """Between SIGTERM and SIGKILL."""
+DYING_S = 60.0
+"""For what a program has yet to say when it has said that it cannot go on."""
 
 _running: set[subprocess.Popen[bytes]] = set()
 """What run() has under way, in whichever thread."""
@@ -73,25 +75,45 @@ class _Lines:
             self.feed(b"\n")
 
 
-def _pump(
-    process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, limit: float | None, silence: float | None
-) -> str:
-    """Copy the output until it ends, or until a limit (in seconds) is reached; then say which."""
+class _Deadlines:
+    """When a program must have ended, in seconds of time.monotonic(), and what is said of it then."""
+
+    def __init__(self, timeout: float | None, silence: float | None) -> None:
+        self._silence = silence
+        started = time.monotonic()
+        self._ends: dict[str, float] = {}
+        if timeout is not None:
+            self._ends[f"did not end within {timeout:.0f} s"] = started + timeout
+        self.heard()
+
+    def heard(self) -> None:
+        """It said something."""
+        if self._silence is not None:
+            self._ends[f"hangs: it said nothing for {self._silence:.0f} s"] = time.monotonic() + self._silence
+
+    def dying(self) -> None:
+        """It said that it can go on no longer; only the first time counts."""
+        self._ends.setdefault(f"did not end within {DYING_S:.0f} s of saying so", time.monotonic() + DYING_S)
+
+    def left(self) -> float | None:
+        """Seconds until the next; None without any."""
+        return max(min(self._ends.values()) - time.monotonic(), 0) if self._ends else None
+
+    def overdue(self) -> str:
+        """What to say of the one that has passed; "" if none has."""
+        return next((words for words, end in self._ends.items() if time.monotonic() >= end), "")
+
+
+def _pump(process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, deadlines: _Deadlines) -> str:
+    """Copy the output until it ends, or until a deadline has passed; then say which."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
-    started = heard = time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            now = time.monotonic()
-            if limit is not None and now >= started + limit:
-                return f"did not end within {limit:.0f} s"
-            if silence is not None and now >= heard + silence:
-                return f"hangs: it said nothing for {silence:.0f} s"
-            ends = [start + most - now for start, most in ((started, limit), (heard, silence)) if most is not None]
-            if not selector.select(min(ends, default=None)):
+        while not (overdue := deadlines.overdue()):
+            if not selector.select(deadlines.left()):
                 continue
-            heard = time.monotonic()
+            deadlines.heard()
             data = os.read(descriptor, 65536)
             if not data:
                 lines.close()
@@ -100,6 +122,7 @@ def _pump(
                 log.write(data)
                 log.flush()
             lines.feed(data)
+        return overdue
 
 
 def run(
@@ -112,17 +135,22 @@ def run(
     env: Mapping[str, str] | None = None,
     append: bool = False,
     silence: float | None = None,
+    dying: Callable[[str], bool] | None = None,
 ) -> Result:
     """Run `command` with both outputs joined, each line handed to `progress` and kept in `log`.
 
-    `timeout` is in seconds, for everything; `silence`, from one output to the next. When either runs out, or on
-    Ctrl-C, the whole process group is killed.
+    `timeout` is in seconds, for everything; `silence`, from one output to the next. A line that is `dying` leaves
+    DYING_S. When one of them runs out, or on Ctrl-C, the whole process group is killed.
     `env` is added to our own environment. Raises InfraError when the program is missing, TimedOut.
     """
     tail: deque[str] = deque(maxlen=TAIL_LINES)
 
+    deadlines = _Deadlines(timeout, silence)
+
     def sink(line: str) -> None:
         tail.append(line)
+        if dying and dying(line):
+            deadlines.dying()
         if progress:
             progress(line)
 
@@ -132,7 +160,7 @@ def run(
         process = _start(command, cwd, env)
         _running.add(process)
         try:
-            overdue = _pump(process, _Lines(sink), handle, timeout, silence)
+            overdue = _pump(process, _Lines(sink), handle, deadlines)
             if overdue or not _gone(process):
                 kill_group(process)
         except BaseException:

@@ -30,6 +30,9 @@ _PATTERNS = [(kind, re.compile(_STAMP + "(?:" + pattern + ")")) for kind, patter
 _PANIC = re.compile(r"Kernel panic - not syncing")
 """Also without a time stamp: User-Mode Linux and early consoles may drop it."""
 
+_CRIPPLING = frozenset({"Oops", "hung task", "panic"})
+"""A thread is dead or stuck, with whatever locks it held: others may wait for them for ever."""
+
 CONTEXT_LINES = 40
 
 
@@ -51,6 +54,11 @@ def _kind(line: str) -> str | None:
         if pattern.search(line):
             return kind
     return "panic" if _PANIC.search(line) else None
+
+
+def crippling(line: str) -> bool:
+    """Whether a kernel that says so may never come to the end of what it was to do."""
+    return _kind(line) in _CRIPPLING
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,14 @@ def test_what_only_looks_like_a_splat(line: str) -> None:
     assert splat.scan(line) == []
 
 
+def test_a_kernel_that_oopsed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Callable[[str], bool]] = []
+    pretend_guest(monkeypatch, "", "0\n", asked=asked)
+    go(tmp_path)
+    lines = ("Oops: Oops: 0002 [#1] SMP", "INFO: task a:7 blocked for more than 9 seconds.", "WARNING: mm/x.c:1 at y")
+    assert [asked[0](STAMP + line) for line in lines] == [True, True, False]
+
+
 MIGRC = splat.Report("BUG: migrc: ", "migrc: end of report")
 REPORT = [f"{STAMP}{line}" for line in (
     "BUG: migrc: a page was written with its flush deferred", "CPU: 1 UID: 0 PID: 77 Comm: litmus", "Call Trace:",
@@ -84,10 +93,15 @@ def test_panic_without_a_time_stamp() -> None:
     assert splat.scan("Kernel panic - not syncing: VFS\n")[0].kind == "panic"
 
 
-def pretend_guest(monkeypatch: pytest.MonkeyPatch, console: str, status: str | None, *, late: bool = False) -> None:
-    """A guest that says `console` and leaves `status`."""
-    def run(line: object, *, log: Path, cwd: Path, **_: object) -> proc.Result:
+def pretend_guest(
+    monkeypatch: pytest.MonkeyPatch, console: str, status: str | None, *, late: bool = False,
+    asked: list[Callable[[str], bool]] | None = None,
+) -> None:
+    """A guest that says `console` and leaves `status`; `asked` gets what its lines are asked."""
+    def run(line: object, *, log: Path, cwd: Path, dying: Callable[[str], bool], **_: object) -> proc.Result:
         log.write_text(console)
+        if asked is not None:
+            asked.append(dying)
         if status is not None:
             (cwd / ".ferry-status").write_text(status)
         if late:

@@ -211,3 +211,11 @@ def test_a_program_that_falls_silent_is_ended_long_before_its_time_limit(tmp_pat
 def test_a_program_that_keeps_talking_is_not_silent() -> None:
     talk = "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done"
     assert proc.run(["sh", "-c", talk], timeout=60, silence=1.5).tail == ("1", "2", "3", "4", "5", "6")
+
+
+def test_a_program_that_says_it_is_dying_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proc, "DYING_S", 0.5)
+    talk = "echo alas; while sleep 0.2; do echo still here; done"
+    with pytest.raises(TimedOut, match="of saying so"):
+        proc.run(["sh", "-c", talk], timeout=60, dying=lambda line: line == "alas")
+    assert proc.run(["sh", "-c", "echo alas; echo more"], dying=lambda line: line == "alas").tail == ("alas", "more")
