@@ -73,6 +73,16 @@ def test_ptdma_halts_at_an_error_until_the_driver_moves_on(pt: PtdmaDriver) -> N
     assert (pt.row()["errors"], pt.row()["completed"]) == (1, 1)
 
 
+def test_ptdma_does_not_run_what_failed_again(pt: PtdmaDriver) -> None:
+    pt.fault(error=1)
+    pt.submit()
+    assert pt.interrupted()
+    pt.fault()
+    pt.put(ptdma.CONTROL, pt.control | ptdma.RUN)
+    assert not pt.interrupted(seconds=0.05)
+    assert pt.row()["descriptors"] == 1
+
+
 def test_ptdma_stopped_fetches_nothing(pt: PtdmaDriver) -> None:
     pt.put(ptdma.TAIL, (BASE & 0xFFFFFFFF) + 32)
     pt.put(ptdma.CONTROL, pt.control)

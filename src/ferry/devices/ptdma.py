@@ -3,7 +3,11 @@
 
 One queue of 32-byte descriptors between head and tail, both bus addresses, that runs while RUN is set. The ring is
 aligned to its size, so head wraps without the device knowing where it starts. After an error the queue halts with head
-on the failed descriptor: the driver moves head on, then sets RUN again with the next one.
+on the failed descriptor, until the driver has moved head on and set RUN again.
+
+RUN alone does not end a halt. The driver sets it after each tail that it writes, so where the device was quick to fail,
+it sets it after the error; a device that then ran the failed descriptor again would complete it twice, and the second
+time the driver (7.3.4) follows a descriptor that it has freed.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ class PtdmaQueue(Queue):
     def clear(self) -> None:
         self._registers = dict.fromkeys((CONTROL, TAIL, HEAD, INTERRUPT_ENABLE, INTERRUPT_STATUS, STATUS), 0)
         self._interrupts_on = False
+        self._halted = False
 
     def get(self, offset: int) -> int:
         return self._registers.get(INTERRUPT_STATUS if offset == LAST_INTERRUPT else offset, 0)
@@ -50,11 +55,14 @@ class PtdmaQueue(Queue):
             self._registers[offset] &= ~value
         elif offset in self._registers:
             self._registers[offset] = value
+        if offset == HEAD:
+            self._halted = False
         if offset == INTERRUPT_ENABLE:
             self._interrupt_if_due()
 
     def pending(self) -> bool:
-        return bool(self._registers[CONTROL] & RUN) and self._registers[HEAD] != self._registers[TAIL]
+        registers = self._registers
+        return bool(registers[CONTROL] & RUN) and not self._halted and registers[HEAD] != registers[TAIL]
 
     def fetch(self) -> Job:
         control, head = self._registers[CONTROL], self._registers[HEAD]
@@ -70,6 +78,7 @@ class PtdmaQueue(Queue):
             registers[INTERRUPT_STATUS] |= COMPLETED if self._interrupts_on else 0
         else:
             registers[CONTROL] &= ~RUN
+            self._halted = True
             registers[INTERRUPT_STATUS] |= FAILED
         self._interrupt_if_due()
 
