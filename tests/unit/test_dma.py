@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
         return Kernel(Path("/m/Image"), MODULES, Path("/m/config"), "debug" if debug else "release", Path("/m/log"),
                       "7.3.4", Path("/m/tree"))
 
-    def run_jobs(context: Context, built: Kernel, jobs: list[Job], name: str) -> list[Result]:
+    def run_jobs(context: Context, built: Kernel, jobs: list[Job], name: str, append: Sequence[str]) -> list[Result]:
+        assert append == [dma.POISON]
         found.extend((built.key, job) for job in jobs)
         return []
 
@@ -65,8 +67,6 @@ def test_dma_faults_sh_announces_as_many_results_as_it_has() -> None:
     text = (paths.repo_root() / "guest/dma-faults.sh").read_text()
     kinds = r"^\t(?:(?:testdma_case|injected_case) \"|slow_case$|allocation_case$)"
     engine = len(re.findall(kinds, text, re.MULTILINE))
-    common = len(re.findall(r"^\treal_case \"\$1", text, re.MULTILINE))
-    own = len(re.findall(r"^\treal_case \"ptdma", text, re.MULTILINE))
-    assert f"tests + {engine} * 3))" in text
-    assert f"tests + {common + own} * 3" in text and f"tests + {common} * 3" in text
-    assert engine + common + own == dma.CASES
+    ptdma, ae4dma = (len(re.findall(rf"^\treal_case \"{name}:", text, re.MULTILINE)) for name in ("ptdma", "ae4dma"))
+    assert all(f"tests + {cases} * 3))" in text for cases in (engine, ptdma, ae4dma))
+    assert (engine + ptdma, ae4dma) == (dma.CASES, dma.CASES_AE4DMA)

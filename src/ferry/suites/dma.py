@@ -22,33 +22,42 @@ LOAD_S = 20
 #: That dcbm is given in each case of dma-faults.
 FOLIOS = 10_000
 SHORT_FOLIOS = 1_000
+#: Of dma-faults: with testdma and ptdma, and with ae4dma.
 CASES = 25
+CASES_AE4DMA = 4
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
+SHORT_CASE_S = 60
 AROUND_S = 240
+#: The drivers' descriptors are poisoned when freed: who touches one then is found out.
+POISON = "slub_debug=FZPU,0000:*"
 
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
     command = _command("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
                        _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
-    return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)], NAME)
+    job = Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)
+    return guest_boot.run_jobs(context, kernel, [job], NAME, append=[POISON])
 
 
 def run_faults(context: Context) -> list[Result]:
     """On the debug kernel; ae4dma, which has a mutex that it does not initialise, by itself on the release kernel."""
     debug, release = guest_boot.debug_kernel(context), build.build(context.board, "ferry", debug=False)
     return [
-        *_faults(context, debug, FAULTS_NAME, (TESTDMA, "ptdma", None)),
-        *_faults(context, release, f"{FAULTS_NAME}-ae4dma", (None, "ptdma", "ae4dma")),
+        *_faults(context, debug, FAULTS_NAME, CASES, (TESTDMA, "ptdma", None)),
+        *_faults(context, release, f"{FAULTS_NAME}-ae4dma", CASES_AE4DMA, (None, "ptdma", "ae4dma")),
     ]
 
 
-def _faults(context: Context, kernel: Kernel, name: str, modules: tuple[str | None, ...]) -> list[Result]:
-    folios = FOLIOS if context.thorough else SHORT_FOLIOS
+def _faults(
+    context: Context, kernel: Kernel, name: str, cases: int, modules: tuple[str | None, ...]
+) -> list[Result]:
+    folios, seconds = (FOLIOS, CASE_S) if context.thorough else (SHORT_FOLIOS, SHORT_CASE_S)
     words = [str(kernel.modules[module]) if module else "-" for module in modules]
     command = _command("dma-faults.sh", folios, _program(context, "integrity"), kernel.modules[MODULE], *words)
-    return guest_boot.run_jobs(context, kernel, [Job(FAULTS_NAME, name, command, CASES * CASE_S + AROUND_S)], name)
+    job = Job(FAULTS_NAME, name, command, cases * seconds + AROUND_S)
+    return guest_boot.run_jobs(context, kernel, [job], name, append=[POISON])
 
 
 def _program(context: Context, name: str) -> Path:

@@ -59,9 +59,13 @@ def select(migrator: str, **knobs: object) -> tuple[str, ...]:
 
 
 def run_jobs(
-    context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, expected: Sequence[splat.Report] = ()
+    context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, expected: Sequence[splat.Report] = (),
+    append: Sequence[str] = (),
 ) -> list[Result]:
-    """Boot once, run the jobs in turn, return all their results and the boot's own; `expected` as boot.boot has it."""
+    """Boot once, run the jobs in turn, return all their results and the boot's own.
+
+    `expected` as boot.boot has it; `append` are words for the kernel's command line.
+    """
     share = context.logs / name
     share.mkdir(parents=True)
     limit = context.board.boot_timeout_s + sum(job.seconds for job in jobs)
@@ -69,7 +73,7 @@ def run_jobs(
     suite = jobs[-1].suite
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
-            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=PATIENCE,
+            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=(*PATIENCE, *append),
                       on_line=_Follower(stage, [job.name for job in jobs]), expected=expected,
                       carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")

@@ -36,17 +36,16 @@ static const struct dcbm_engine dcbm_engines[] = {
 	 */
 	{ .driver = "xilinx-zynqmp-dma", .depth = 28, .proof = DCBM_PROOF_SENTINEL },
 	/*
-	 * The error of a descriptor, which ends it, never reaches its callback. terminate_all()
-	 * frees the descriptors while the queue runs. One command at a time.
+	 * The error of a descriptor never reaches its callback, and may not end it either: the
+	 * driver sets the queue running after each tail that it writes, and where the error was
+	 * quicker, the device may run the descriptor once more. terminate_all() frees the
+	 * descriptors while the queue runs. One command at a time.
 	 */
-	{
-		.driver = "ptdma", .depth = 1, .issue_each = true, .ends = true,
-		.proof = DCBM_PROOF_COMPARE,
-	},
+	{ .driver = "ptdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
 	/*
-	 * Shares ptdma's code. issue_pending() spins until the descriptor before has been
-	 * unlinked, which a work does after the callback, without the channel's lock: with
-	 * one in flight, the mutex that prep takes keeps the two apart.
+	 * Shares ptdma's code, but its queues go on after an error. issue_pending() spins until
+	 * the descriptor before has been unlinked, which a work does after the callback, without
+	 * the channel's lock: with one in flight, the mutex that prep takes keeps the two apart.
 	 */
 	{
 		.driver = "ae4dma", .depth = 1, .issue_each = true, .lingers = true, .ends = true,
