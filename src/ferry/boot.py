@@ -60,8 +60,8 @@ def boot(
 
     `expected` are reports that the command provokes, and which are no splats.
 
-    A guest that says nothing for `silence_s` seconds counts as one that hangs. One whose kernel has oopsed has a
-    minute left.
+    A guest that says nothing for `silence_s` seconds counts as one that hangs. One whose kernel has oopsed has
+    proc.DYING_S left: threads may wait for ever for the one that died, and those that do not, come to an end.
 
     `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
     Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended

@@ -21,7 +21,7 @@ from ferry.errors import InfraError, TimedOut
 TAIL_LINES = 200
 GRACE_S = 3.0
 """Between SIGTERM and SIGKILL."""
-DYING_S = 60.0
+DYING_S = 300.0
 """For what a program has yet to say when it has said that it cannot go on."""
 
 _running: set[subprocess.Popen[bytes]] = set()

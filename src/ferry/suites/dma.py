@@ -27,9 +27,9 @@ CASES = 25
 CASES_AE4DMA = 4
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
-SHORT_CASE_S = 60
+SHORT_CASE_S = 120
 AROUND_S = 240
-#: The drivers' descriptors are poisoned when freed: who touches one then is found out.
+#: Descriptors of PCI devices' drivers are poisoned when freed: who touches one then is found out.
 POISON = "slub_debug=FZPU,0000:*"
 
 
@@ -37,8 +37,7 @@ def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
     command = _command("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
                        _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
-    job = Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)
-    return guest_boot.run_jobs(context, kernel, [job], NAME, append=[POISON])
+    return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)], NAME)
 
 
 def run_faults(context: Context) -> list[Result]:
