@@ -23,6 +23,7 @@
 static char cpu_file[64];
 static uint64_t block = UINT64_MAX;	/* the memory block that can be taken offline */
 static uint64_t block_pages;
+static const char *block_was;		/* what makes it again what it was: "online" or "online_movable" */
 
 static void open_cpu(struct bed *bed)
 {
@@ -66,9 +67,18 @@ static bool set_state(uint64_t number, const char *state)
 	return sysfile_write(path, state);
 }
 
+static bool is_movable(uint64_t number)
+{
+	char path[96], zone[64];
+
+	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
+	return sysfile_read(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
+}
+
 /* Once it has been offline it can hold movable memory only, and so can go again. */
 static bool make_movable(uint64_t number)
 {
+	block_was = is_movable(number) ? "online_movable" : "online";
 	return set_state(number, "offline") && set_state(number, "online_movable");
 }
 
@@ -147,7 +157,7 @@ static void close_memory(struct bed *bed)
 {
 	munmap(bed->base, bed->pages * PAGE_BYTES);
 	if (set_state(block, "offline"))
-		set_state(block, "online");
+		set_state(block, block_was);
 }
 
 const struct event hotplug_events[] = {

@@ -83,12 +83,14 @@ def prepared(
 
 
 def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) -> list[str | Path]:
-    line: list[str | Path] = [board.emulator, "-M", board.machine, "-m", f"{board.memory_mib}M"]
+    line: list[str | Path] = [board.emulator, "-M", board.machine, "-m", f"{devicetree.machine_mib(board)}M"]
     line += ["-smp", str(board.cpus)]
     line += ["-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot"]
     line += ["-serial", "stdio", "-serial", f"file:{home / 'answer'}"]
     line += ["-kernel", kernel.image, "-dtb", home / "board.dtb", "-initrd", home / "initramfs"]
-    return [*line, "-append", " ".join((*board.append, *append)), *board.qemu_options]
+    # QEMU adds a node of its own to the device tree, which has the machine's memory in one piece from address 0 on.
+    own = f"mem={board.memory_mib}M"
+    return [*line, "-append", " ".join((*board.append, own, *append)), *board.qemu_options]
 
 
 def write_initramfs(

@@ -14,11 +14,14 @@ from pathlib import Path
 
 from ferry import proc
 from ferry.boards import Board
-from ferry.errors import InfraError
+from ferry.errors import InfraError, UsageError
 
 MIB = 1 << 20
 DISTANCE = {True: 10, False: 20}
 """To itself, to the other node, as on any machine of two sockets."""
+LOW_MIB = 2048
+"""Of memory from address 0 on; what a machine has more of lies from HIGH on."""
+HIGH = 0x8_0000_0000
 UARTS = ((0xFF000000, 21), (0xFF010000, 22))
 """Addresses and interrupts (SPI) of the console and of the line on which results come back."""
 
@@ -69,8 +72,13 @@ _HEAD = """\
 
 def source(board: Board) -> str:
     """The tree of a board whose CPUs, memory and engines are split between its nodes."""
-    parts = [_HEAD, *_memory(board), _distances(len(board.nodes)), *_cpus(board), *_bus(len(board.nodes)), "};\n"]
-    return "".join(parts)
+    nodes = len(board.nodes)
+    return "".join([_HEAD, *_memory(board), _added(board), _distances(nodes), *_cpus(board), *_bus(nodes), "};\n"])
+
+
+def machine_mib(board: Board) -> int:
+    """The memory that QEMU's machine must have, so that what can be added lies from HIGH on."""
+    return LOW_MIB + board.added_mib if board.added_mib else board.memory_mib
 
 
 def compile_to(board: Board, out: Path) -> None:
@@ -94,6 +102,17 @@ def _memory(board: Board) -> Iterator[str]:
         yield (f'\tram@{start:x} {{ device_type = "memory"; reg = <{_pair(start)} {_pair(size)}>; '
                f"numa-node-id = <{number}>; }};\n")
         start += size
+
+
+def _added(board: Board) -> str:
+    """Memory that no node has until a driver gives it to the last one; see machine_mib."""
+    if not board.added_mib:
+        return ""
+    if board.memory_mib > LOW_MIB:
+        raise UsageError(f"{board.name}: added_mib wants nodes of {LOW_MIB} MiB together at most, "
+                         f"not {board.memory_mib}")
+    return (f'\tpmem@{HIGH:x} {{ compatible = "pmem-region"; volatile; reg = <{_pair(HIGH)} '
+            f"{_pair(board.added_mib * MIB)}>; numa-node-id = <{len(board.nodes) - 1}>; }};\n")
 
 
 def _distances(nodes: int) -> str:

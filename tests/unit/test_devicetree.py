@@ -12,7 +12,7 @@ import pytest
 
 from ferry import boards, devicetree
 from ferry.boards import Board, Node
-from ferry.errors import InfraError
+from ferry.errors import InfraError, UsageError
 
 
 @pytest.fixture
@@ -40,6 +40,27 @@ def test_memory_is_the_boards_and_contiguous(board: Board) -> None:
     regions = [[int(word, 16) for word in re.findall(r"0x[0-9a-f]+", block)]
                for block in blocks(devicetree.source(board), "ram@")]
     assert regions == [[0, 0, 0, 1 << 30], [0, 1 << 30, 0, 1 << 30]]
+
+
+def test_what_can_be_added_is_near_the_last_node_and_no_nodes_yet(board: Board) -> None:
+    [block] = blocks(devicetree.source(board), "pmem@800000000")
+    assert nodes([block]) == [1] and "device_type" not in block
+    assert [int(word, 16) for word in re.findall(r"0x[0-9a-f]+", block)] == [8, 0, 0, board.added_mib << 20]
+
+
+def test_there_need_be_none_to_add(board: Board) -> None:
+    assert "pmem" not in devicetree.source(dataclasses.replace(board, added_mib=0))
+
+
+@pytest.mark.parametrize(("added", "node", "machine"), [(256, 1024, 2304), (256, 256, 2304), (0, 256, 512)])
+def test_what_can_be_added_lies_high_in_the_machine(board: Board, added: int, node: int, machine: int) -> None:
+    nodes = (Node(node, "0-1"), Node(node, "2-3"))
+    assert devicetree.machine_mib(dataclasses.replace(board, added_mib=added, nodes=nodes)) == machine
+
+
+def test_behind_larger_nodes_nothing_can_be_added(board: Board) -> None:
+    with pytest.raises(UsageError, match="2048 MiB together at most, not 4096"):
+        devicetree.source(dataclasses.replace(board, nodes=(Node(2048, "0-1"), Node(2048, "2-3"))))
 
 
 def test_no_node_is_named_as_those_that_qemu_replaces(board: Board) -> None:

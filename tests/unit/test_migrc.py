@@ -55,6 +55,15 @@ def test_events_exist_and_fit_in_the_time() -> None:
     assert 30 < len(events()) <= migrc.MOST_EVENTS
 
 
+@pytest.mark.parametrize(("board", "adds"), [("x86-numa", False), ("zcu102", True)])
+def test_memory_is_added_where_there_is_some_to_add(tmp_path: Path, board: str, *, adds: bool) -> None:
+    here = context(tmp_path, board)
+    litmus, *others = migrc.jobs(here)
+    for job in (litmus, migrc.mutations_job(here)):
+        assert any("add-memory.sh" in line for line in job.setup) == adds
+    assert not any(job.setup for job in others)
+
+
 @pytest.mark.parametrize(("board", "thorough", "rounds"), [
     ("x86-numa", False, 50), ("x86-numa", True, 1000), ("zcu102", False, 50), ("zcu102", True, 200)])
 def test_rounds(tmp_path: Path, board: str, thorough: bool, rounds: int) -> None:

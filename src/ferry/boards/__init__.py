@@ -56,6 +56,8 @@ class Board:
     """From start to the end of a command that does nothing."""
     build_steps: int
     """Lines that make prints for a whole build, for the first progress bar only."""
+    added_mib: int = 0
+    """Memory near the last node that is a driver's at first, and can be added while the system runs (hotplug)."""
     ferry_debug_configs: tuple[str, ...] = ()
     """Added for the ferry kernel's debug variant only: its tests."""
     external: tuple[str, ...] = ()

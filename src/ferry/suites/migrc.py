@@ -120,8 +120,9 @@ def jobs(context: Context, *choice: str) -> list[Job]:
     load = f"sh {shlex.quote(str(_script('migrc.sh')))} sh {disk} {integrity.DISK_MIB} {integrity.program(context)}"
     load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
     on_disk = f"sh {disk} {DISK_MIB} {_litmus(context, '--event', ','.join(FILES))} --dir @"
+    events = _litmus(context, "--dir", DIRECTORY, *choice)
     return [
-        Job(NAME, "litmus", _litmus(context, "--dir", DIRECTORY, *choice), _seconds(context, MOST_EVENTS), _MOUNT),
+        Job(NAME, "litmus", events, _seconds(context, MOST_EVENTS), _setup(context)),
         Job(NAME, "litmus-ext4", on_disk, _seconds(context, len(FILES))),
         Job(NAME, "integrity", load, seconds + AROUND_S),
     ]
@@ -153,7 +154,13 @@ def mutations_job(context: Context) -> Job:
     words = ["sh", _script("migrc-mutations.sh"), count, _program(context), DIRECTORY, *pairs]
     cases = sum(len(events) for events in MUTATIONS.values())
     seconds = cases * (count * ROUND_S + EVENT_AROUND_S) + AROUND_S
-    return Job(MUTATIONS_NAME, MUTATIONS_NAME, shlex.join(map(str, words)), seconds, _MOUNT)
+    return Job(MUTATIONS_NAME, MUTATIONS_NAME, shlex.join(map(str, words)), seconds, _setup(context))
+
+
+def _setup(context: Context) -> tuple[str, ...]:
+    """What litmus needs: a directory on tmpfs, and memory that can go, which arm64 has only where it was added."""
+    added = (shlex.join(["sh", str(_script("add-memory.sh"))]),) if context.board.added_mib else ()
+    return (*_MOUNT, *added)
 
 
 def _foreign(context: Context) -> bool:
