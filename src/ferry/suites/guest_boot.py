@@ -17,6 +17,7 @@ from ferry.suites.context import Context
 from ferry.suites.result import Outcome, Result, broken, failed, passed, verdict
 
 MODULE = "ferry_mtcopy"
+MODULES = (MODULE, "ferry_dcbm")
 _SYSFS = "/sys/kernel/mm/migration"
 _MARK = "ferry-test-job"
 
@@ -47,9 +48,9 @@ def debug_kernel(context: Context) -> Kernel:
     return build.build(context.board, "ferry", debug=True)
 
 
-def load(kernel: Kernel) -> str:
-    """The shell line that loads mtcopy."""
-    return f"insmod {shlex.quote(str(kernel.modules[MODULE]))}"
+def load(kernel: Kernel, module: str = MODULE) -> str:
+    """The shell line that loads a module, mtcopy's if none is named."""
+    return f"insmod {shlex.quote(str(kernel.modules[module]))}"
 
 
 def select(migrator: str, **knobs: object) -> tuple[str, ...]:
@@ -114,7 +115,7 @@ def _job_lines(job: Job) -> list[str]:
         f"cat {job.name}.err",
         f"{count} >{job.name}.after",
         f"echo off >{_SYSFS}/migrator",
-        f"if grep -q ^{MODULE} /proc/modules; then rmmod {MODULE}; fi",
+        *(f"if grep -q '^{module} ' /proc/modules; then rmmod {module}; fi" for module in MODULES),
     ]
 
 

@@ -27,9 +27,10 @@ def run(context: Context) -> list[Result]:
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
-    """One job a program, with mtcopy loaded so that its knobs are tested too."""
+    """One job a program, with every migrator loaded so that its knobs are tested too."""
+    loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES)
     return [
-        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=(guest_boot.load(kernel),), files=(program,))
+        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=loads, files=(program,))
         for program in _programs(context)
     ]
 

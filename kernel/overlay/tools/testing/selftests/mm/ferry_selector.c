@@ -135,6 +135,21 @@ static void refused(struct __test_metadata *_metadata, const char *name,
 	EXPECT_STREQ(before, after);
 }
 
+/* Write what must be taken to a file, see that it reads so, and put back what it was. */
+static void taken(struct __test_metadata *_metadata, const char *name,
+		  const char *value)
+{
+	char before[256], after[256];
+
+	ASSERT_EQ(read_file(name, before, sizeof(before)), 0);
+	EXPECT_EQ(write_file(name, value), 0)
+		TH_LOG("%s refused '%s'", name, value);
+	ASSERT_EQ(read_file(name, after, sizeof(after)), 0);
+	after[strcspn(after, "\n")] = '\0';
+	EXPECT_STREQ(strchr(after, '[') ? selected(after) : after, value);
+	EXPECT_EQ(write_file(name, strchr(before, '[') ? selected(before) : before), 0);
+}
+
 TEST_F(ferry, limits_refuse_bad_values)
 {
 	static const char * const names[] = {
@@ -153,13 +168,11 @@ TEST_F(ferry, limits_refuse_bad_values)
 
 TEST_F(ferry, limits_take_good_values)
 {
-	char before[256], after[256];
-
-	ASSERT_EQ(read_file("max_stall_us", before, sizeof(before)), 0);
-	EXPECT_EQ(write_file("max_stall_us", "1234"), 0);
-	ASSERT_EQ(read_file("max_stall_us", after, sizeof(after)), 0);
-	EXPECT_STREQ(after, "1234\n");
-	EXPECT_EQ(write_file("max_stall_us", before), 0);
+	taken(_metadata, "min_bytes", "0");
+	taken(_metadata, "min_bytes", "1073741824");
+	taken(_metadata, "batch_max_bytes", "1073741824");
+	taken(_metadata, "max_stall_us", "1");
+	taken(_metadata, "max_stall_us", "1000000");
 }
 
 TEST_F(ferry, mtcopy_knobs)
@@ -172,8 +185,49 @@ TEST_F(ferry, mtcopy_knobs)
 	refused(_metadata, "mtcopy/threads", "65");
 	refused(_metadata, "mtcopy/spread", "far");
 	refused(_metadata, "mtcopy/stores", "slow");
-	EXPECT_EQ(write_file("mtcopy/threads", "64"), 0);
-	EXPECT_EQ(write_file("mtcopy/threads", value), 0);
+	taken(_metadata, "mtcopy/threads", "64");
+	taken(_metadata, "mtcopy/spread", "none");
+	taken(_metadata, "mtcopy/stores", "streaming");
+}
+
+TEST_F(ferry, dcbm_knobs)
+{
+	char value[256];
+
+	if (read_file("dcbm/channels", value, sizeof(value)))
+		SKIP(return, "dcbm is not loaded");
+	refused(_metadata, "dcbm/channels", "0");
+	refused(_metadata, "dcbm/channels", "65");
+	refused(_metadata, "dcbm/timeout_ms", "0");
+	refused(_metadata, "dcbm/timeout_ms", "60001");
+	refused(_metadata, "dcbm/verify", "maybe");
+	refused(_metadata, "dcbm/offload", "never");
+	taken(_metadata, "dcbm/channels", "64");
+	taken(_metadata, "dcbm/timeout_ms", "60000");
+	taken(_metadata, "dcbm/verify", "sampled");
+	taken(_metadata, "dcbm/offload", "always");
+}
+
+TEST_F(ferry, migrc_knobs)
+{
+	char value[256];
+
+	if (read_file("migrc/enabled", value, sizeof(value)))
+		SKIP(return, "kernel without CONFIG_MIGRC");
+	refused(_metadata, "migrc/enabled", "2");
+	refused(_metadata, "migrc/max_bytes", "-1");
+	refused(_metadata, "migrc/max_bytes", "0x1000");
+	refused(_metadata, "migrc/max_bytes", "9999999999999999999");
+	refused(_metadata, "migrc/max_age_ms", "0");
+	refused(_metadata, "migrc/max_age_ms", "60001");
+	taken(_metadata, "migrc/enabled", "1");
+	taken(_metadata, "migrc/max_bytes", "0");
+	taken(_metadata, "migrc/max_bytes", "1048576");
+	taken(_metadata, "migrc/max_age_ms", "60000");
+	EXPECT_EQ(write_file("migrc/drain", "1"), 0);
+	EXPECT_EQ(write_file("migrc/drain", "0"), -EINVAL);
+	EXPECT_EQ(write_file("migrc/quarantined_bytes", "0"), -EACCES);
+	EXPECT_EQ(write_file("migrc/counters/folios", "0"), -EACCES);
 }
 
 TEST_F(ferry, counters_are_numbers)
