@@ -79,3 +79,19 @@ void migrc_grant(const struct migrc_wish *wish)
 	if (wish->enabled >= 0)
 		require("enabled", wish->enabled ? "1" : "0");
 }
+
+void migrc_print(struct json *json)
+{
+	static const char *const names[] = {
+		"enabled", "max_bytes", "max_age_ms", "peak_bytes", "quarantined_bytes",
+	};
+	static const char *const keys[] = {
+		"migrc_enabled", "migrc_max_bytes", "migrc_max_age_ms", "migrc_peak_bytes",
+		"migrc_quarantined_bytes",
+	};
+	uint64_t value;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (migrc_value(names[i], &value))
+			json_int(json, keys[i], value);
+}

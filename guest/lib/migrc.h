@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json.h"
+
 #define MIGRC_DIR "/sys/kernel/mm/migration/migrc"
 
 bool migrc_present(void);
@@ -31,5 +33,8 @@ struct migrc_wish {
 
 /* Until the program exits. Ends it with EXIT_MISSING where something is wished of a kernel without migrc. */
 void migrc_grant(const struct migrc_wish *wish);
+
+/* Its bounds and what waits now, as keys that start with "migrc_"; none where there is no migrc. */
+void migrc_print(struct json *json);
 
 #endif

@@ -43,22 +43,6 @@ static void print_free(struct json *json, const char *from, const char *to, cons
 	json_int(json, all, state->free_kb);
 }
 
-static void print_migrc(struct json *json)
-{
-	static const char *const names[] = {
-		"enabled", "max_bytes", "max_age_ms", "peak_bytes", "quarantined_bytes",
-	};
-	static const char *const keys[] = {
-		"migrc_enabled", "migrc_max_bytes", "migrc_max_age_ms", "migrc_peak_bytes",
-		"migrc_quarantined_bytes",
-	};
-	uint64_t value;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (migrc_value(names[i], &value))
-			json_int(json, keys[i], value);
-}
-
 void sample_print(const struct options *options, const struct work *work, const struct state *before,
 		  const struct state *after, const struct state *settled, int64_t drained_ms)
 {
@@ -77,7 +61,7 @@ void sample_print(const struct options *options, const struct work *work, const 
 	print_free(&json, "before_free_from_kb", "before_free_to_kb", "before_free_kb", before);
 	print_free(&json, "after_free_from_kb", "after_free_to_kb", "after_free_kb", after);
 	print_free(&json, "settled_free_from_kb", "settled_free_to_kb", "settled_free_kb", settled);
-	print_migrc(&json);
+	migrc_print(&json);
 	events_print(&json, "", &before->events, &after->events);
 	events_print(&json, "settled_", &before->events, &settled->events);
 	json_end(&json);

@@ -8,6 +8,7 @@
 #include "events.h"
 #include "json.h"
 #include "lookup.h"
+#include "migrc.h"
 #include "node.h"
 #include "options.h"
 #include "quit.h"
@@ -41,22 +42,11 @@ static void print_start(const struct options *options, const struct table *table
 	json_end(&json);
 }
 
-static void print_migrc(struct json *json)
-{
-	uint64_t value;
-
-	if (migrc_value("enabled", &value))
-		json_int(json, "migrc_enabled", value);
-	if (migrc_value("max_bytes", &value))
-		json_int(json, "migrc_max_bytes", value);
-	if (migrc_value("peak_bytes", &value))
-		json_int(json, "migrc_peak_bytes", value);
-}
-
 static void take_sample(const struct options *options, const struct table *table)
 {
 	uint64_t lookups = options->lookups * options->threads, start, ns, hash;
-	static struct events before, after;
+	static struct events before, after, settled;
+	uint64_t before_free_kb = nodes_free_kb(), settled_free_kb;
 	struct json json;
 	char text[32];
 
@@ -65,6 +55,10 @@ static void take_sample(const struct options *options, const struct table *table
 	hash = lookups_run(table, options->threads, options->lookups, options->round);
 	ns = clock_ns() - start;
 	events_read(&after);
+	/* What is still owed belongs to the sample. */
+	migrc_write("drain", "1");
+	events_read(&settled);
+	settled_free_kb = nodes_free_kb();
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);
 	json_begin(&json, "sample");
 	json_text(&json, "workload", "xslookup");
@@ -76,8 +70,11 @@ static void take_sample(const struct options *options, const struct table *table
 	json_text(&json, "hash", text);
 	json_int(&json, "free_top_kb", node_free_kb(options->top));
 	json_int(&json, "free_low_kb", node_free_kb(options->low));
-	print_migrc(&json);
+	json_int(&json, "before_free_kb", before_free_kb);
+	json_int(&json, "settled_free_kb", settled_free_kb);
+	migrc_print(&json);
 	events_print(&json, "", &before, &after);
+	events_print(&json, "settled_", &before, &settled);
 	json_end(&json);
 }
 
