@@ -172,7 +172,7 @@ def _refuse_warnings(log: Path) -> None:
 
 
 def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
-    """Compile mm/ and drivers/ferry after each patch, unless the cache says that this very step was compiled."""
+    """Compile what a patch touches after each of them, unless the cache says that this very step was compiled."""
     series = patches.load()
     for number, patch in enumerate(series, 1):
         name = f"builds after {patch.name[:4]}"
@@ -188,14 +188,15 @@ def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
 
 
 _STEP_BOARD = "x86-numa"
-_STEP_TARGETS = ("mm/", "drivers/ferry/")
+#: What the series changes, and the file systems, whose headers it changes; with the tests and the checkers.
+_STEP_TARGETS = ("mm/", "fs/", "kernel/fork.o", "drivers/ferry/", "drivers/dma/amd/")
 
 
 def _step_key(source: Source, series: list[Patch]) -> str:
     """Names what a step is made of: source, compiler, configuration, patches, the overlay files they introduce."""
     board, overlay = boards.load(_STEP_BOARD), patches.overlay_files()
     parts: list[str | bytes] = [source.key, toolchain.version(), board.arch, *_STEP_TARGETS]
-    parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=False)]
+    parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=True)]
     for patch in series:
         parts.append(patch.text)
         for name in patches.introduced(patch, overlay):
@@ -209,9 +210,9 @@ def _build_step(source: Source, series: list[Patch], number: int, home: Path) ->
     objects = paths.cache_dir() / "objects" / source.key / "steps"
     with paths.lock(f"tree-{source.key}-steps"):
         where = tree.materialise(source, "steps", series[:number])
-        files = config.fragments(board, "ferry", debug=False)
+        files = config.fragments(board, "ferry", debug=True)
         config.configure(where, objects, board.arch, files, whole=number == len(series))
-        targets = tuple(path for path in _STEP_TARGETS if (where / path).is_dir())
+        targets = tuple(path for path in _STEP_TARGETS if (where / path).is_dir() or path.endswith(".o"))
         log = objects / f"step-{number}.log"
         build.make(where, objects, board.arch, targets, log, progress.Stage(log.name), board.build_steps)
         _refuse_warnings(log)
