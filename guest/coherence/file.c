@@ -91,7 +91,7 @@ void file_arrange(struct bed *bed)
 	file_write(bed, bed->old);
 }
 
-bool file_act_write(struct bed *bed)
+static bool act_write(struct bed *bed)
 {
 	return file_write(bed, bed->fresh);
 }
@@ -167,7 +167,7 @@ const struct event file_events[] = {
 	{
 		.name = "file_write", .what = "a file opened for writing, and written",
 		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = file_arrange, .act = file_act_write, .close = file_close,
+		.open = file_open, .arrange = file_arrange, .act = act_write, .close = file_close,
 	}, {
 		.name = "file_open_already", .what = "a file that was open for writing before it moved",
 		.sees = SEES_NEW, .acted = 50, .never_deferred = true,

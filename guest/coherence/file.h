@@ -5,11 +5,10 @@
 
 #include "bed.h"
 
-/* What an event's open, close, arrange and act may be. */
+/* What an event's open, close and arrange may be. */
 void file_open(struct bed *bed);
 void file_close(struct bed *bed);
 void file_arrange(struct bed *bed);
-bool file_act_write(struct bed *bed);
 
 /* Open it for writing, write each page's word, close it. */
 bool file_write(struct bed *bed, uint64_t value);

@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,13 +29,11 @@ _SCRIPT = ".ferry-command"
 
 @dataclass(frozen=True)
 class BootResult:
-    """How a boot ended. `status` is the command's; `splat` the first one, when the caller allowed it."""
+    """How a boot ended without a splat. `status` is the command's."""
 
     status: int
     console: Path
     share: Path
-    splat: str | None
-    seconds: float
 
 
 def boot(
@@ -48,7 +45,6 @@ def boot(
     share: Path,
     on_line: Callable[[str], None] | None = None,
     append: Sequence[str] = (),
-    allow_splat: bool = False,
     expected: Sequence[splat.Report] = (),
     silence_s: float | None = None,
     carry: Sequence[Path] = (),
@@ -64,7 +60,7 @@ def boot(
     proc.DYING_S left: threads may wait for ever for the one that died, and those that do not, come to an end.
 
     `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
-    Raises Splat when the kernel complained (unless `allow_splat`), TimedOut, and InfraError when the guest ended
+    Raises Splat when the kernel complained, TimedOut, and InfraError when the guest ended
     without the command's status; AllSkipped where this machine cannot have the board.
     """
     boards.require(board)
@@ -72,11 +68,11 @@ def boot(
     share = share.resolve()
     _write_script(share, command)
 
-    def found(console: Path) -> str | None:
-        return _raise_splat(console, allow_splat, expected)
+    def look(console: Path) -> None:
+        _raise_splat(console, expected)
 
     def once() -> BootResult:
-        return _boot_once(board, kernel, timeout_s, share, on_line, append, found, silence_s, carry)
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, look, silence_s, carry)
 
     try:
         return once()
@@ -105,14 +101,13 @@ def _boot_once(
     share: Path,
     on_line: Callable[[str], None] | None,
     append: Sequence[str],
-    splat_in: Callable[[Path], str | None],
+    look: Callable[[Path], None],
     silence_s: float | None,
     carry: Sequence[Path],
 ) -> BootResult:
     """One attempt; raises what boot() raises."""
     (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
-    started = time.monotonic()
     try:
         with _prepared(board, kernel, share, append, carry) as (line, bring_back):
             env = _environment()
@@ -120,11 +115,11 @@ def _boot_once(
                      cwd=share, env=env)
             missing = bring_back()
     except TimedOut as error:
-        splat_in(console)
+        look(console)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
-    found = splat_in(console)
-    return BootResult(_status(board, share, console, missing), console, share, found, time.monotonic() - started)
+    look(console)
+    return BootResult(_status(board, share, console, missing), console, share)
 
 
 @contextmanager
@@ -160,12 +155,11 @@ def _write_script(share: Path, command: str) -> None:
     script.chmod(0o755)
 
 
-def _raise_splat(console: Path, allowed: bool, expected: Sequence[splat.Report]) -> str | None:
+def _raise_splat(console: Path, expected: Sequence[splat.Report]) -> None:
     found = splat.scan(console.read_text(errors="replace"), expected) if console.is_file() else []
-    if found and not allowed:
+    if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)
-    return str(found[0]) if found else None
 
 
 def _status(board: Board, share: Path, console: Path, missing: str) -> int:

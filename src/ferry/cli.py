@@ -108,7 +108,7 @@ def _system_error(error: OSError) -> FerryError:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one verb; the exit status is DESIGN.md's."""
+    """Run one verb; the exit status is one of docs/guide.md's."""
     words = sys.argv[1:] if argv is None else argv
     for sig in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, _terminate)

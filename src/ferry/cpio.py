@@ -30,10 +30,6 @@ class Writer:
         """A regular file."""
         self._entry(str(path), stat.S_IFREG | mode, data)
 
-    def link(self, path: str | Path, target: str) -> None:
-        """A symbolic link."""
-        self._entry(str(path), stat.S_IFLNK | 0o777, target.encode())
-
     def character_device(self, path: str | Path, major: int, minor: int) -> None:
         """A device node, which a Python that is not root could not make on the disk."""
         self._entry(str(path), stat.S_IFCHR | 0o600, b"", (major, minor))

@@ -20,7 +20,7 @@ DEVICE = "vfio-user-pci"
 """In QEMU since 10.1."""
 UNPACKED_BYTES = 400_000_000
 """With the packages it comes from."""
-_HINT = "check the network and apt's mirrors, or install QEMU 11"
+_HINT = "check the network and apt's mirrors, or install QEMU 10.1"
 
 # The loader of the same Debian release as the libraries, and firmware and modules of the same build as the program.
 _WRAPPER = f"""#!/bin/sh

@@ -44,7 +44,7 @@ class Guest:
             if f"--folio {name} " in script:
                 labels = [label for label in COSTS if f"{label}:" in script]
                 self._leave(share, size, labels, int(script.split("--samples ")[1].split()[0]))
-        return boot.BootResult(status=self.status, console=console, share=share, splat=None, seconds=1.0)
+        return boot.BootResult(status=self.status, console=console, share=share)
 
     def _leave(self, share: Path, size: int, labels: list[str], count: int) -> None:
         if size in self.skipped:

@@ -62,7 +62,7 @@ class Guest:
             if line.startswith("{ "):
                 self.run(shlex.split(line.removeprefix("{ ").partition(" 2>")[0]), kernel.key, share,
                          line.rpartition("/")[2].removesuffix(".jsonl"))
-        return boot.BootResult(status=0, console=console, share=share, splat=None, seconds=1.0)
+        return boot.BootResult(status=0, console=console, share=share)
 
     def run(self, words: list[str], kernel: str, share: Path, name: str) -> None:
         key = name.partition(".")[0]

@@ -35,7 +35,7 @@ class Sample:
     bytes: int
 
     def value(self, unit: str) -> float:
-        """The sample in a unit of DESIGN.md; gbps is 10^9 bytes a second, and a byte a nanosecond is just that."""
+        """The sample in a unit of bench.document; gbps is 10^9 bytes a second, and a byte a nanosecond is just that."""
         return self.bytes / self.ns if unit == "gbps" else self.ns / self.moved
 
 

@@ -32,7 +32,8 @@ FAST_MIB, SECTION_MIB = 256, 128
 TABLE_BYTES = 256 * MIB
 LOOKUPS, QUICK_LOOKUPS = 200_000, 100_000
 #: An emulated machine moves fewer pages in the second that they may wait by default, as this bench itself shows, than a
-#: real one (seed 1: 3.55 GB/s in 4 KiB folios). Age would drain it before size does; so it may get older.
+#: real one (3.55 GB/s in 4 KiB folios, says the cover letter of the copy offload series, v4). Age would drain it before
+#: size does; so it may get older.
 AGE_MS = 10_000
 SETTLE_MS, QUICK_SETTLE_MS = 3000, 1500
 

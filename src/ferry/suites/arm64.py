@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from ferry import boards
 from ferry.suites import flips, guest_boot, integrity, kunit, selftests
 from ferry.suites.context import Context
-from ferry.suites.result import Result, skipped
+from ferry.suites.result import Result
 
 NAME = "arm64"
 BOARD = "zcu102"
 
 
 def run(context: Context) -> list[Result]:
-    board = boards.load(BOARD)
-    if reason := boards.unavailable(board):
-        return [skipped(NAME, BOARD, reason)]
-    context = dataclasses.replace(context, board=board, quick=True)
-    units = kunit.run_on(context, f"{NAME}-kunit", board)
+    context = dataclasses.replace(context, quick=True)
+    units = kunit.run_on(context, f"{NAME}-kunit", context.board)
     kernel = guest_boot.debug_kernel(context)
     jobs = [job for suite in (selftests, integrity, flips) for job in suite.jobs(context, kernel)]
     found = guest_boot.run_jobs(context, kernel, jobs, NAME)

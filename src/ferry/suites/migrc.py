@@ -54,9 +54,9 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
 #: stores in one run after 15 rounds, in another in none of 400.
 SELDOM = "~"
 #: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. What two hooks see to, one after the other,
-#: shows by `generation`, with which none does anything. Not here are those where a page is unmapped to be replaced or
-#: lost, and what the kernel flushes by itself is enough (file_truncate, file_punch, thp_collapse, thp_split, uprobe,
-#: memory_failure, soft_offline), and the limits and the switch, where nothing is to be flushed.
+#: shows by `generation`, with which none does anything. Not here are those where what the kernel flushes by itself is
+#: enough: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe,
+#: thp_collapse, thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
 MUTATIONS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),

@@ -15,7 +15,7 @@
  *
  * A larger batch pays by being copied in parallel. When the last one was not, as on a machine
  * with no idle CPU, the bound is the 512 base pages again: there a large batch only makes its
- * folios wait for CPU time together (measured 13 % slower than one folio at a time).
+ * folios wait for CPU time together.
  *
  * The knobs are plain words, read without a lock: a batch that sees an old value is a batch
  * that began a moment earlier.

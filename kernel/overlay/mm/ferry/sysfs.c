@@ -134,7 +134,8 @@ bool ferry_sysfs_taken(const char *name)
 	bool taken = node && kernfs_type(node) != KERNFS_DIR;
 
 	sysfs_put(node);
-	return taken || !strcmp(name, "stats") || !strcmp(name, "reasons");
+	/* Directories that are no migrator's; that of one is known by its registration. */
+	return taken || !strcmp(name, "stats") || !strcmp(name, "migrc");
 }
 
 /**

@@ -2,7 +2,7 @@
 /**
  * DOC: Which way is fastest here
  *
- * Streaming stores win by a factor of two on one CPU and lose on the next. So every way has
+ * Streaming stores win by far on one CPU and lose on the next. So every way has
  * a few chunks of the range itself to show what it can do: the work is done once, whoever
  * does it, and the measurement costs only what the losers are slower. Each way keeps its
  * best time, which neither a first touch nor a preemption spoils.

@@ -80,7 +80,7 @@ static ssize_t max_bytes_store(struct kobject *kobj, struct kobj_attribute *attr
 {
 	unsigned long bytes;
 
-	if (kstrtoul(buf, 0, &bytes) || bytes >> PAGE_SHIFT > totalram_pages())
+	if (kstrtoul(buf, 10, &bytes) || bytes >> PAGE_SHIFT > totalram_pages())
 		return -EINVAL;
 	migrc_set_bound(bytes >> PAGE_SHIFT);
 	return count;
@@ -96,7 +96,7 @@ static ssize_t max_age_ms_store(struct kobject *kobj, struct kobj_attribute *att
 {
 	unsigned int ms;
 
-	if (kstrtouint(buf, 0, &ms) || !ms || ms > MIGRC_MAX_AGE_MS)
+	if (kstrtouint(buf, 10, &ms) || !ms || ms > MIGRC_MAX_AGE_MS)
 		return -EINVAL;
 	migrc_set_max_age_ms(ms);
 	return count;

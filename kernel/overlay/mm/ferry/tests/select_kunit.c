@@ -43,7 +43,7 @@ static void select_words(struct kunit *test)
 static void register_bad_names(struct kunit *test)
 {
 	static const char * const names[] = {
-		"", "off", "stats", "migrator", "min_bytes", "a b", "a/b", "[a]",
+		"", "off", "stats", "migrc", "migrator", "min_bytes", "a b", "a/b", "[a]",
 	};
 	unsigned int i;
 
