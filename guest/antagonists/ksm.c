@@ -9,19 +9,11 @@
 
 #include "../check/span.h"
 #include "clock.h"
-#include "sysfile.h"
+#include "ksm.h"
 
-#define KSM_DIR "/sys/kernel/mm/ksm/"
 #define EPOCH_NS UINT64_C(100000000)
 
 static uint64_t start_ns;
-
-static bool wake_ksmd(void)
-{
-	return sysfile_set_until_exit(KSM_DIR "pages_to_scan", "2000") &&
-	       sysfile_set_until_exit(KSM_DIR "sleep_millisecs", "10") &&
-	       sysfile_set_until_exit(KSM_DIR "run", "1");
-}
 
 static const struct area *twins(const struct arena *arena)
 {
@@ -41,7 +33,7 @@ static bool advise(const struct arena *arena, int advice)
 static const char *prepare(struct arena *arena)
 {
 	start_ns = clock_ns();
-	return wake_ksmd() && advise(arena, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
+	return ksm_hurry(true) && advise(arena, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
 }
 
 static bool act(struct actor *actor)

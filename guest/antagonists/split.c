@@ -13,17 +13,12 @@
 #include "sysfile.h"
 #include "thp.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
-#define SPLIT_FILE "/sys/kernel/debug/split_huge_pages"
 #define MOST_PAGES 600	/* more than one THP, and parts of two */
 
 static const char *prepare(struct arena *arena)
 {
 	/* Optional: the other ways need no debugfs. */
-	if (access(SPLIT_FILE, W_OK))
+	if (access(THP_SPLIT_FILE, W_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	for (size_t i = 0; i < arena->count; i++)
 		if (arena->areas[i].traits & AREA_LARGE)
@@ -91,7 +86,7 @@ static bool split_by_debugfs(struct actor *actor)
 		return false;
 	snprintf(order, sizeof(order), "%d,0x%lx,0x%lx", (int)getpid(),
 		 (unsigned long)span_address(&span), (unsigned long)span_address(&span) + span_bytes(&span));
-	return sysfile_write(SPLIT_FILE, order);
+	return sysfile_write(THP_SPLIT_FILE, order);
 }
 
 static bool collapse(struct actor *actor)

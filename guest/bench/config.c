@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "migrator.h"
 #include "quit.h"
 #include "sysfile.h"
-
-#define MIGRATION_DIR "/sys/kernel/mm/migration"
 
 static void add_write(struct config *config, char *setting)
 {

@@ -80,7 +80,7 @@ int bed_reap(pid_t child)
 
 bool bed_debugfs(void)
 {
-	if (access("/sys/kernel/debug/split_huge_pages", F_OK))
+	if (access(THP_SPLIT_FILE, F_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	if (access("/sys/kernel/tracing/trace", F_OK))
 		mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);

@@ -16,13 +16,7 @@
 #include "sysfile.h"
 #include "thp.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
-#define THP_DIR "/sys/kernel/mm/transparent_hugepage"
 #define SPLITS THP_DIR "/hugepages-64kB/stats/split"
-#define SPLIT_FILE "/sys/kernel/debug/split_huge_pages"
 #define FOLIO_BYTES ((size_t)64 * 1024)
 #define FOLIO_PAGES (FOLIO_BYTES / PAGE_BYTES)
 #define BLOCK_PAGES (THP_ALIGN / PAGE_BYTES)
@@ -96,8 +90,8 @@ static void make_folio(struct bed *bed)
 
 static void arrange_split(struct bed *bed)
 {
-	if (access(SPLIT_FILE, W_OK))
-		bed_skip(bed, "no %s", SPLIT_FILE);
+	if (access(THP_SPLIT_FILE, W_OK))
+		bed_skip(bed, "no %s", THP_SPLIT_FILE);
 	make_folio(bed);
 	before = number_in(SPLITS);
 }
@@ -108,8 +102,8 @@ static bool act_split(struct bed *bed)
 
 	snprintf(range, sizeof(range), "%d,0x%" PRIxPTR ",0x%" PRIxPTR, (int)getpid(), (uintptr_t)bed->base,
 		 (uintptr_t)bed->base + FOLIO_BYTES);
-	if (!sysfile_write(SPLIT_FILE, range))
-		bed_broken(bed, "%s: %s", SPLIT_FILE, strerror(errno));
+	if (!sysfile_write(THP_SPLIT_FILE, range))
+		bed_broken(bed, "%s: %s", THP_SPLIT_FILE, strerror(errno));
 	bed_write(bed->base, bed->pages, bed->fresh);
 	return number_in(SPLITS) > before;
 }

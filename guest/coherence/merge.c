@@ -9,10 +9,10 @@
 
 #include "clock.h"
 #include "folio.h"
+#include "ksm.h"
 #include "stamp.h"
 #include "sysfile.h"
 
-#define KSM_DIR "/sys/kernel/mm/ksm/"
 #define MERGE_NS UINT64_C(5000000000)
 #define STEP_NS 10000000
 
@@ -27,8 +27,7 @@ static void open_ksm(struct bed *bed)
 {
 	twins = bed_map_anon(bed, bed->pages);
 	bed_map_anon(bed, bed->pages);
-	if (!sysfile_set_until_exit(KSM_DIR "pages_to_scan", "2000") ||
-	    !sysfile_set_until_exit(KSM_DIR "sleep_millisecs", "10") || !sysfile_set_until_exit(KSM_DIR "run", "0"))
+	if (!ksm_hurry(false))
 		bed_skip(bed, "no KSM (CONFIG_KSM)");
 }
 

@@ -9,8 +9,6 @@
 #include "stamp.h"
 #include "sysfile.h"
 
-#define THP_DIR "/sys/kernel/mm/transparent_hugepage"
-
 static bool set_size(const char *size_dir, bool shmem, const char *value)
 {
 	char path[sizeof(THP_DIR) + 300];

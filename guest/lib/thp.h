@@ -5,6 +5,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mman.h>
+
+#define THP_DIR "/sys/kernel/mm/transparent_hugepage"
+#define THP_SPLIT_FILE "/sys/kernel/debug/split_huge_pages"
+
+/* Newer than the C library's headers. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 /* Alignment at which memory can hold a folio of any size. */
 #define THP_ALIGN ((size_t)2 << 20)
