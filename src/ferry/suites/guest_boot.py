@@ -73,7 +73,7 @@ def run_jobs(
     started = time.monotonic()
     suite = jobs[-1].suite
     try:
-        with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}, debug kernel") as stage:
+        with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}") as stage:
             boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=(*PATIENCE, *append),
                       on_line=_Follower(stage, [job.name for job in jobs]), expected=expected,
                       carry=[file for job in jobs for file in job.files])
