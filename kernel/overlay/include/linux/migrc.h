@@ -79,6 +79,7 @@ enum migrc_seen {
  * @space:	the last address space seen, to count @ipis once; never dereferenced
  * @begun:	migrc was there when the batch began
  * @flushed:	a folio of the batch was flushed as without migrc
+ * @mixed:	a folio of it was deferred in part; migrc_batch_flush() makes up for that
  */
 struct migrc_batch {
 #ifdef CONFIG_MIGRC
@@ -95,6 +96,7 @@ struct migrc_batch {
 	unsigned int folio_ptes;
 	bool begun;
 	bool flushed;
+	bool mixed;
 	unsigned int ipis;
 	const struct mm_struct *space;
 #endif
@@ -123,7 +125,8 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 			 enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
-unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src);
+unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct folio *src);
+void __migrc_folio_stays(struct migrc_batch *batch);
 bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte);
 void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool __migrc_keep(struct folio *src);
@@ -226,21 +229,48 @@ static inline void migrc_batch_end(struct migrc_batch *batch)
 }
 
 /**
- * migrc_folio_end() - a folio was unmapped with TTU_DEFER_FLUSH, or could not be
- * @batch:	the batch that it belongs to
+ * migrc_folio_unmapped() - a folio of the batch has no PTE any more, and will be moved
+ * @batch:	the batch
  * @src:	the folio, locked
+ * @was_mapped:	it was unmapped with TTU_DEFER_FLUSH
  *
  * Context: process context. May sleep.
- * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src, 0 if not.
+ * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src after migrc_batch_flush(), 0 if
+ * not.
  */
-static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct folio *src)
+static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
+						 const struct folio *src, bool was_mapped)
 {
-	if (!static_branch_unlikely(&migrc_used))
+	if (!static_branch_unlikely(&migrc_used) || !was_mapped)
 		return 0;
 	if (batch->seen)
-		return __migrc_folio_end(batch, src);
+		return __migrc_folio_unmapped(batch, src);
 	batch->nr_writable++;
 	return 0;
+}
+
+/**
+ * migrc_folio_stays() - a folio of the batch could not be unmapped wholly: it is not moved
+ * @batch: the batch
+ *
+ * Context: process context. May sleep.
+ */
+static inline void migrc_folio_stays(struct migrc_batch *batch)
+{
+	if (static_branch_unlikely(&migrc_used) && batch->seen)
+		__migrc_folio_stays(batch);
+}
+
+/**
+ * migrc_batch_flush() - all folios of the batch are unmapped, and none is copied yet
+ * @batch: the batch
+ *
+ * Context: process context, the folios locked. May sleep.
+ */
+static inline void migrc_batch_flush(struct migrc_batch *batch)
+{
+	if (batch->mixed)
+		__migrc_drain(MIGRC_MIXED);
 }
 
 /**
@@ -381,10 +411,14 @@ static inline unsigned long migrc_reclaim(void) { return 0; }
 static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 				     enum migrate_reason reason) { }
 static inline void migrc_batch_end(struct migrc_batch *batch) { }
-static inline unsigned long migrc_folio_end(struct migrc_batch *batch, struct folio *src)
+static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
+						 const struct folio *src, bool was_mapped)
 {
 	return 0;
 }
+
+static inline void migrc_folio_stays(struct migrc_batch *batch) { }
+static inline void migrc_batch_flush(struct migrc_batch *batch) { }
 
 static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
 				enum ttu_flags flags, pte_t pte)

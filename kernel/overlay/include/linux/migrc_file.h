@@ -2,9 +2,10 @@
 #ifndef _LINUX_MIGRC_FILE_H
 #define _LINUX_MIGRC_FILE_H
 
-/* The one hook of mm/migrc/ that linux/fs.h needs, apart so that it includes little. */
+/* The hooks of mm/migrc/ that are about files. linux/fs.h needs one, so this includes little. */
 
 #include <linux/jump_label.h>
+#include <asm/barrier.h>
 
 struct inode;
 
@@ -28,9 +29,28 @@ static inline void migrc_file_writable(struct inode *inode)
 		migrc_file_flush(inode);
 }
 
+/**
+ * migrc_file_pinned() - folios of a file were pinned, not by way of a PTE
+ * @inode: its inode
+ *
+ * Who pins them may write them, or have a device do so, without write access to the file.
+ * Returns as migrc_file_writable() does.
+ *
+ * Context: process context. May sleep.
+ */
+static inline void migrc_file_pinned(struct inode *inode)
+{
+	smp_mb(); /* the folios were found before the file's note is read, see mm/migrc/file.c */
+	migrc_file_writable(inode);
+}
+
 #else
 
 static inline void migrc_file_writable(struct inode *inode)
+{
+}
+
+static inline void migrc_file_pinned(struct inode *inode)
 {
 }
 

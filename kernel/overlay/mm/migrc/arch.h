@@ -13,6 +13,8 @@
  * page tables are freed.
  */
 
+#include <linux/mmu_notifier.h>
+
 #include <asm/tlbflush.h>
 
 #ifdef CONFIG_X86
@@ -61,11 +63,19 @@ static inline void migrc_arch_flush(struct mm_struct *mm)
 	flush_tlb_mm(mm);
 }
 
-/* A range this large is one invalidation by address space. */
+/*
+ * flush_tlb_mm() but for the wait, which is arch_tlbbatch_flush()'s, for all spaces. What a
+ * task has sent is waited for when it changes CPUs, too (__switch_to()).
+ */
 static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
 				     struct mm_struct *mm)
 {
-	flush_tlb_mm(mm);
+	unsigned long asid = __TLBI_VADDR(0, ASID(mm));
+
+	dsb(ishst);
+	__tlbi(aside1is, asid);
+	__tlbi_user(aside1is, asid);
+	mmu_notifier_arch_invalidate_secondary_tlbs(mm, 0, -1UL);
 }
 
 static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)

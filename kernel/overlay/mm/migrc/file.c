@@ -6,7 +6,8 @@
  * punched. Checking in each of those paths would burden them all, so migrc asks one question
  * instead: is the file open for writing? Whoever changes a regular file's content in this
  * kernel holds write access to its inode: by an open file, a writable shared mapping (which
- * holds one), or for the time of a truncate(2).
+ * holds one), or for the time of a truncate(2). But for who pins folios of tmpfs by
+ * memfd_pin_folios() (iommufd), which asks for no such thing: see below.
  *
  *   - A folio of a file that is open for writing is flushed at once.
  *   - Before somebody gets write access to a file that may have deferred folios, everything
@@ -15,8 +16,12 @@
  * The two meet as Dekker's algorithm does. Migration clears the PTEs, notes the clock for
  * the file, then reads i_writecount; the opener raises i_writecount, then reads the note.
  * With a full barrier between each pair, one of them sees the other. Should the opener not
- * see a note that comes later, migration sees the opener and flushes before it goes on; the
+ * see a note that comes later, migration sees the opener and flushes before it copies; the
  * folio is locked until then, and no writer gets at it.
+ *
+ * Who pins folios in the page cache drains after that. The note comes before the copy takes
+ * the source's place, so who finds the copy finds the note; and a source that is pinned is not
+ * moved.
  *
  * Notes are kept for classes of files, by a hash, not in each address_space: a clash costs a
  * drain.

@@ -125,8 +125,10 @@ static void migrc_free(struct list_head *folios)
 	folio_batch_init(&batch);
 	list_for_each_entry_safe(folio, next, folios, lru) {
 		list_del(&folio->lru);
-		if (!folio_batch_add(&batch, folio))
+		if (!folio_batch_add(&batch, folio)) {
 			folios_put(&batch);
+			cond_resched();
+		}
 	}
 	if (folio_batch_count(&batch))
 		folios_put(&batch);

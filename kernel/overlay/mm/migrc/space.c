@@ -35,6 +35,9 @@
 #include "arch.h"
 #include "internal.h"
 
+/* An IPI takes longer than to look at so many. */
+#define MIGRC_SPACES_LOCKED	64
+
 static atomic64_t migrc_clock = ATOMIC64_INIT(1);
 
 static DEFINE_SPINLOCK(migrc_spaces_lock);
@@ -162,41 +165,63 @@ void __migrc_flush_tlb_mm(struct mm_struct *mm)
 	migrc_raise(&mm->migrc.flushed, start);
 }
 
-static bool migrc_gather(struct arch_tlbflush_unmap_batch *batch, s64 start)
-{
-	struct mm_struct *mm, *next;
-	bool any = false;
+/* A common flush under way. */
+struct migrc_round {
+	/* Under migrc_spaces_lock; may take the space off the list. */
+	void (*visit)(struct mm_struct *mm, struct migrc_round *round);
+	struct arch_tlbflush_unmap_batch *batch;
+	s64 start;	/* the clock when it began */
+	s64 checked;	/* the checker's */
+	bool any;	/* a space has to be flushed */
+};
 
-	spin_lock(&migrc_spaces_lock);
-	list_for_each_entry_safe(mm, next, &migrc_spaces, migrc.node) {
-		if (!migrc_owes_flush(mm)) {
-			list_del_init(&mm->migrc.node);
-			smp_mb(); /* off the list before its debt is looked at again */
-			if (!migrc_owes_flush(mm))
-				continue;
-			list_add(&mm->migrc.node, &migrc_spaces);
-		}
-		migrc_arch_gather(batch, mm);
-		mm->migrc.gathered = start;
-		any = true;
-	}
-	spin_unlock(&migrc_spaces_lock);
-	return any;
-}
-
-static void migrc_settle(s64 start, s64 checked)
+/*
+ * Visit each space that is on the list now. The lock is dropped now and then: who waits for
+ * it may hold a page table's. Spaces that come meanwhile, and those that exit, need not be
+ * seen.
+ */
+static void migrc_visit_spaces(struct migrc_round *round)
 {
 	struct mm_struct *mm;
+	unsigned int nr = 0;
+	LIST_HEAD(todo);
 
-	/* Not by address: a space that was gathered may be gone, and its memory another. */
 	spin_lock(&migrc_spaces_lock);
-	list_for_each_entry(mm, &migrc_spaces, migrc.node) {
-		if (mm->migrc.gathered != start)
+	list_splice_init(&migrc_spaces, &todo);
+	while (!list_empty(&todo)) {
+		mm = list_first_entry(&todo, struct mm_struct, migrc.node);
+		list_move_tail(&mm->migrc.node, &migrc_spaces);
+		round->visit(mm, round);
+		if (++nr % MIGRC_SPACES_LOCKED)
 			continue;
-		migrc_check_flushed(mm, checked);
-		migrc_raise(&mm->migrc.flushed, start);
+		spin_unlock(&migrc_spaces_lock);
+		cond_resched();
+		spin_lock(&migrc_spaces_lock);
 	}
 	spin_unlock(&migrc_spaces_lock);
+}
+
+static void migrc_gather(struct mm_struct *mm, struct migrc_round *round)
+{
+	if (!migrc_owes_flush(mm)) {
+		list_del_init(&mm->migrc.node);
+		smp_mb(); /* off the list before its debt is looked at again */
+		if (!migrc_owes_flush(mm))
+			return;
+		list_add_tail(&mm->migrc.node, &migrc_spaces);
+	}
+	migrc_arch_gather(round->batch, mm);
+	mm->migrc.gathered = round->start;
+	round->any = true;
+}
+
+/* Not by address: a space that was gathered may be gone, and its memory another. */
+static void migrc_settle(struct mm_struct *mm, struct migrc_round *round)
+{
+	if (mm->migrc.gathered != round->start)
+		return;
+	migrc_check_flushed(mm, round->checked);
+	migrc_raise(&mm->migrc.flushed, round->start);
 }
 
 /**
@@ -205,19 +230,22 @@ static void migrc_settle(s64 start, s64 checked)
  * A source folio whose deferrals are over before this begins is known to no TLB when it
  * returns.
  *
- * Context: process context, one caller at a time.
+ * Context: process context, one caller at a time. May sleep.
  * Return: the clock at the beginning.
  */
 s64 migrc_flush_spaces(void)
 {
 	/* Serialised by the caller; too large for a stack. */
 	static struct arch_tlbflush_unmap_batch batch;
-	s64 start = atomic64_inc_return(&migrc_clock);
-	s64 checked = migrc_check_begin();
+	struct migrc_round round = { .visit = migrc_gather, .batch = &batch };
 
-	if (migrc_gather(&batch, start)) {
+	round.start = atomic64_inc_return(&migrc_clock);
+	round.checked = migrc_check_begin();
+	migrc_visit_spaces(&round);
+	if (round.any) {
 		arch_tlbbatch_flush(&batch);
-		migrc_settle(start, checked);
+		round.visit = migrc_settle;
+		migrc_visit_spaces(&round);
 	}
-	return start;
+	return round.start;
 }

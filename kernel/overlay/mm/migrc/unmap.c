@@ -13,14 +13,18 @@
  *     from PTEs, which tells nothing of what they were; but where the area may not be
  *     written they were not writable: migrc_scan_begin().)
  *   - that holds for all PTEs of the folio. If one turns out to be writable, its holder
- *     could write the copy while others read the source: the spaces are flushed (mixed).
+ *     could write the copy while others read the source: the spaces are flushed (mixed),
+ *     once for the batch, before anything is copied. As that flushes whatever the batch has
+ *     deferred, nothing more is deferred in it.
  *   - a file's folio can be written by nobody else, see file.c. KSM's folios are left alone:
  *     they change their mappings in ways of their own.
  *   - the address space has no secondary TLBs.
  *   - who migrates does not need the source at once, as memory failure or hot-unplug do.
  *
  * A folio that is not moved after all gets its old PTEs back: its source is then no source,
- * and what TLBs have of it is right.
+ * and what TLBs have of it is right. Whether it is moved is decided once, by
+ * migrate_folio_unmap(): a mapping that the walk has passed by, since its PTE was being
+ * replaced, may go at any moment, so nobody here looks again.
  *
  * Where migration gives a PTE its write permission back nothing has to be flushed: it had
  * the permission when it was cleared, so it was not deferred.
@@ -28,7 +32,8 @@
  * Life cycle: migrate_pages_batch() has a struct migrc_batch on its stack, which current
  * points to while the batch lasts. try_to_migrate() is told of it by TTU_DEFER_FLUSH, since
  * others call that, too, within a batch: allocating a destination may reclaim, which splits
- * folios, or compact, which is a batch within the batch. migrc_folio_end() follows.
+ * folios, or compact, which is a batch within the batch. migrc_folio_unmapped() follows, or
+ * migrc_folio_stays(); when all folios are unmapped, migrc_batch_flush().
  *
  * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
  */
@@ -134,6 +139,9 @@ void __migrc_batch_end(struct migrc_batch *batch)
 /* Under the lock of a PTE: it must not sleep. */
 static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 {
+	/* All that the batch defers is flushed anyway. */
+	if (batch->mixed)
+		return false;
 	if (folio_test_ksm(src) || folio_test_hugetlb(src))
 		return false;
 	/* Its PTEs come to mean poison: nobody may go on reading it. */
@@ -152,10 +160,10 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 	return true;
 }
 
-/* See migrc_folio_end(). */
-unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
+/* What was seen of a folio; the next one begins. */
+static unsigned int migrc_folio_over(struct migrc_batch *batch)
 {
-	unsigned int ptes = batch->folio_ptes, seen = batch->seen;
+	unsigned int seen = batch->seen;
 
 	batch->folio_ptes = 0;
 	batch->seen = 0;
@@ -163,18 +171,31 @@ unsigned long __migrc_folio_end(struct migrc_batch *batch, struct folio *src)
 	batch->flushed |= !!(seen & MIGRC_SEEN_REFUSED);
 	if (unlikely(batch->lacking))
 		migrc_more_room(batch, max(batch->lacking, MIGRC_BATCH_PAGES));
-	/* Still mapped: it will not be moved, so what the TLBs have stays right. */
-	if (!(seen & MIGRC_SEEN_DEFERRED) || folio_mapped(src))
+	return seen;
+}
+
+/* See migrc_folio_unmapped(). */
+unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct folio *src)
+{
+	unsigned int ptes = batch->folio_ptes, seen = migrc_folio_over(batch);
+
+	if (!(seen & MIGRC_SEEN_DEFERRED))
 		return 0;
 	if ((seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)) ||
 	    (!folio_test_anon(src) && !migrc_file_commit(src))) {
-		__migrc_drain(MIGRC_MIXED);
+		batch->mixed = true;
 		batch->flushed = true;
 		return 0;
 	}
 	batch->budget -= folio_nr_pages(src);
 	batch->nr_ptes += ptes;
 	return MIGRC_FOLIO_DEFERRED;
+}
+
+/* See migrc_folio_stays(). Its source is none, so what the TLBs have of it stays right. */
+void __migrc_folio_stays(struct migrc_batch *batch)
+{
+	migrc_folio_over(batch);
 }
 
 /*

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What an address space owes, what is read-only, and the bound of the quarantine. */
 
+#include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <linux/shmem_fs.h>
 
 #include "fixture.h"
 
@@ -232,6 +235,115 @@ static void quarantine_room_for_one(struct kunit *test)
 	migrc_unreserve(2);
 }
 
+/* More spaces than are looked at without dropping the lock. */
+static void space_drain_pays_for_many(struct kunit *test)
+{
+	struct mm_struct *mms[150];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(mms); i++) {
+		mms[i] = new_space(test);
+		migrc_space_defer(mms[i]);
+	}
+	migrc_flush_spaces();
+	for (i = 0; i < ARRAY_SIZE(mms); i++)
+		KUNIT_EXPECT_FALSE_MSG(test, migrc_owes_flush(mms[i]), "space %u", i);
+	/* The next one takes them off the list. */
+	migrc_flush_spaces();
+	for (i = 0; i < ARRAY_SIZE(mms); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node), "space %u", i);
+}
+
+static struct folio *new_anon_folio(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio->mapping = (void *)FOLIO_MAPPING_ANON;
+	return folio;
+}
+
+static void free_anon_folio(struct folio *folio)
+{
+	folio->mapping = NULL;
+	atomic_set(&folio->_mapcount, -1);
+	folio_put(folio);
+}
+
+/* Whether a folio is moved is its caller's to say: what is mapped may not be a moment later. */
+static void unmapped_is_what_the_caller_says(struct kunit *test)
+{
+	struct folio *folio = new_anon_folio(test);
+	struct migrc_batch batch = { .budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1 };
+
+	__migrc_folio_stays(&batch);
+	KUNIT_EXPECT_EQ(test, batch.budget, 2);
+	KUNIT_EXPECT_EQ(test, batch.seen, 0);
+	KUNIT_EXPECT_EQ(test, batch.folio_ptes, 0);
+	atomic_set(&folio->_mapcount, 0);
+	batch.seen = MIGRC_SEEN_DEFERRED;
+	batch.folio_ptes = 1;
+	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), MIGRC_FOLIO_DEFERRED);
+	KUNIT_EXPECT_EQ(test, batch.budget, 1);
+	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
+	free_anon_folio(folio);
+}
+
+/* However many folios are deferred in part, the batch flushes once, and defers no more. */
+static void mixed_is_flushed_once_a_batch(struct kunit *test)
+{
+	struct migrc_batch batch = { .budget = 9 }, *outer = current->migrc;
+	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+	struct folio *folio = new_anon_folio(test);
+	pte_t pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
+	unsigned int i;
+
+	put_into_quarantine(test, 1);
+	for (i = 0; i < 2; i++) {
+		batch.seen = MIGRC_SEEN_DEFERRED | MIGRC_SEEN_WRITABLE;
+		KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), 0);
+		KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
+	}
+	current->migrc = &batch;
+	KUNIT_EXPECT_FALSE(test, __migrc_defers(folio, &vma, pte));
+	KUNIT_EXPECT_EQ(test, batch.seen, MIGRC_SEEN_REFUSED);
+	batch.seen = 0;
+	batch.mixed = false;
+	KUNIT_EXPECT_TRUE(test, __migrc_defers(folio, &vma, pte));
+	current->migrc = outer;
+	batch.mixed = true;
+	migrc_batch_flush(&batch);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	free_anon_folio(folio);
+}
+
+static void not_used(void *unused)
+{
+	static_branch_dec(&migrc_used);
+}
+
+/* memfd_pin_folios() asks for no write access, and lets a device write all the same. */
+static void file_that_is_pinned_is_drained(struct kunit *test)
+{
+	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE, EMPTY_VMA_FLAGS);
+	struct folio *folio, *pinned;
+	pgoff_t offset;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	static_branch_inc(&migrc_used);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL), 0);
+	folio = shmem_read_folio(file->f_mapping, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	put_into_quarantine(test, 1);
+	migrc_file_commit(folio);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
+	KUNIT_EXPECT_EQ(test, memfd_pin_folios(file, 0, PAGE_SIZE - 1, &pinned, 1, &offset), 1);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	unpin_folio(pinned);
+	folio_put(folio);
+	fput(file);
+}
+
 /* Writeback zeroes what a dirty folio has beyond the end of its file. */
 static void file_tail_is_left_out(struct kunit *test)
 {
@@ -284,6 +396,10 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(quarantine_is_reclaimed),
 	KUNIT_CASE(quarantine_room_for_one),
+	KUNIT_CASE(space_drain_pays_for_many),
+	KUNIT_CASE(unmapped_is_what_the_caller_says),
+	KUNIT_CASE(mixed_is_flushed_once_a_batch),
+	KUNIT_CASE(file_that_is_pinned_is_drained),
 	KUNIT_CASE(file_tail_is_left_out),
 	{}
 };
