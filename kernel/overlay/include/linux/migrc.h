@@ -235,8 +235,7 @@ static inline void migrc_batch_end(struct migrc_batch *batch)
  * @was_mapped:	it was unmapped with TTU_DEFER_FLUSH
  *
  * Context: process context. May sleep.
- * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src after migrc_batch_flush(), 0 if
- * not.
+ * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src when it is moved, 0 if not.
  */
 static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 						 const struct folio *src, bool was_mapped)

@@ -13,8 +13,6 @@
  * page tables are freed.
  */
 
-#include <linux/mmu_notifier.h>
-
 #include <asm/tlbflush.h>
 
 #ifdef CONFIG_X86
@@ -63,19 +61,11 @@ static inline void migrc_arch_flush(struct mm_struct *mm)
 	flush_tlb_mm(mm);
 }
 
-/*
- * flush_tlb_mm() but for the wait, which is arch_tlbbatch_flush()'s, for all spaces. What a
- * task has sent is waited for when it changes CPUs, too (__switch_to()).
- */
+/* Waited for one by one: the kernel has no call that invalidates a space without waiting. */
 static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
 				     struct mm_struct *mm)
 {
-	unsigned long asid = __TLBI_VADDR(0, ASID(mm));
-
-	dsb(ishst);
-	__tlbi(aside1is, asid);
-	__tlbi_user(aside1is, asid);
-	mmu_notifier_arch_invalidate_secondary_tlbs(mm, 0, -1UL);
+	flush_tlb_mm(mm);
 }
 
 static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)

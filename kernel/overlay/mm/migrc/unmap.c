@@ -294,7 +294,8 @@ bool __migrc_keep(struct folio *src)
 {
 	struct migrc_batch *batch = current->migrc;
 
-	if (migrc_skips(MIGRC_SKIP_QUARANTINE))
+	/* What a mixed batch deferred has been flushed by migrc_batch_flush(). */
+	if (batch->mixed || migrc_skips(MIGRC_SKIP_QUARANTINE))
 		return false;
 	list_add_tail(&src->lru, &batch->sources);
 	batch->nr_kept += folio_nr_pages(src);

@@ -245,11 +245,11 @@ static void space_drain_pays_for_many(struct kunit *test)
 		mms[i] = new_space(test);
 		migrc_space_defer(mms[i]);
 	}
-	migrc_flush_spaces();
+	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
 		KUNIT_EXPECT_FALSE_MSG(test, migrc_owes_flush(mms[i]), "space %u", i);
 	/* The next one takes them off the list. */
-	migrc_flush_spaces();
+	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
 		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node), "space %u", i);
 }
@@ -294,11 +294,13 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 {
 	struct migrc_batch batch = { .budget = 9 }, *outer = current->migrc;
 	struct vm_area_struct vma = { .vm_mm = new_space(test) };
-	struct folio *folio = new_anon_folio(test);
-	pte_t pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
+	struct folio *folio;
 	unsigned int i;
+	pte_t pte;
 
 	put_into_quarantine(test, 1);
+	folio = new_anon_folio(test);
+	pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
 	for (i = 0; i < 2; i++) {
 		batch.seen = MIGRC_SEEN_DEFERRED | MIGRC_SEEN_WRITABLE;
 		KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), 0);
@@ -307,6 +309,7 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 	current->migrc = &batch;
 	KUNIT_EXPECT_FALSE(test, __migrc_defers(folio, &vma, pte));
 	KUNIT_EXPECT_EQ(test, batch.seen, MIGRC_SEEN_REFUSED);
+	KUNIT_EXPECT_FALSE(test, __migrc_keep(folio));
 	batch.seen = 0;
 	batch.mixed = false;
 	KUNIT_EXPECT_TRUE(test, __migrc_defers(folio, &vma, pte));
@@ -315,6 +318,11 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 	migrc_batch_flush(&batch);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 	free_anon_folio(folio);
+}
+
+static void put_file(void *file)
+{
+	fput(file);
 }
 
 static void not_used(void *unused)
@@ -328,20 +336,23 @@ static void file_that_is_pinned_is_drained(struct kunit *test)
 	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE, EMPTY_VMA_FLAGS);
 	struct folio *folio, *pinned;
 	pgoff_t offset;
+	long nr;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, file), 0);
 	static_branch_inc(&migrc_used);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL), 0);
+	put_into_quarantine(test, 1);
 	folio = shmem_read_folio(file->f_mapping, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
-	put_into_quarantine(test, 1);
 	migrc_file_commit(folio);
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
-	KUNIT_EXPECT_EQ(test, memfd_pin_folios(file, 0, PAGE_SIZE - 1, &pinned, 1, &offset), 1);
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
-	unpin_folio(pinned);
 	folio_put(folio);
-	fput(file);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
+	nr = memfd_pin_folios(file, 0, PAGE_SIZE - 1, &pinned, 1, &offset);
+	KUNIT_EXPECT_EQ(test, nr, 1);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	if (nr == 1)
+		unpin_folio(pinned);
 }
 
 /* Writeback zeroes what a dirty folio has beyond the end of its file. */
