@@ -48,14 +48,15 @@ static const char *reason_of(const struct report *report)
 struct verdict verdict_of(const struct event *event, const struct options *options, const struct report *report,
 			  enum ending ending)
 {
-	if (ending == ENDED_SKIPPED)
+	/* What the machine lacks shows before anything was tried; later it would hide what was seen until then. */
+	if (ending == ENDED_SKIPPED && !report->rounds && !report->stale && !report->broken)
 		return verdict(EXIT_MISSING, "%s", reason_of(report));
 	if (options->until_stale && report->stale)
 		return verdict(EXIT_PASSED, "%s", "");
 	if (ending == ENDED_LATE)
 		return verdict(EXIT_FAILED, "not done after %u s and %" PRIu64 " rounds", options->limit_s,
 			       report->rounds);
-	if (ending == ENDED_BADLY)
+	if (ending == ENDED_BADLY || ending == ENDED_SKIPPED)
 		return verdict(EXIT_FAILED, "it ended badly after %" PRIu64 " rounds: %s", report->rounds,
 			       reason_of(report));
 	if (options->until_stale)

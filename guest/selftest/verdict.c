@@ -18,7 +18,7 @@ static enum exit_status verdict_on(const struct event *event, struct report repo
 
 void test_verdict(void)
 {
-	struct report good = GOOD, stale = GOOD, idle = GOOD, odd = GOOD, none = { 0 };
+	struct report good = GOOD, stale = GOOD, idle = GOOD, odd = GOOD, none = { 0 }, early = { .broken = 1 };
 
 	stale.stale = 1;
 	idle.deferred = 4;
@@ -33,5 +33,7 @@ void test_verdict(void)
 	expect(verdict_on(&refused_event, good, ENDED_WELL, false) == EXIT_FAILED, "and deferral where none may be");
 	expect(verdict_on(&quiet_event, good, ENDED_BADLY, false) == EXIT_FAILED, "a crash fails");
 	expect(verdict_on(&quiet_event, good, ENDED_LATE, false) == EXIT_FAILED, "a hang fails");
-	expect(verdict_on(&quiet_event, good, ENDED_SKIPPED, false) == EXIT_MISSING, "a skip is a skip");
+	expect(verdict_on(&quiet_event, none, ENDED_SKIPPED, false) == EXIT_MISSING, "a skip is a skip");
+	expect(verdict_on(&quiet_event, good, ENDED_SKIPPED, false) == EXIT_FAILED, "but not after rounds were done");
+	expect(verdict_on(&quiet_event, early, ENDED_SKIPPED, false) == EXIT_FAILED, "nor once something was wrong");
 }
