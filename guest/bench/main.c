@@ -7,6 +7,7 @@
 #include "hog.h"
 #include "json.h"
 #include "memory.h"
+#include "migrc.h"
 #include "moveset.h"
 #include "node.h"
 #include "options.h"
@@ -84,6 +85,7 @@ static struct move_result move_leg(struct bench *bench, int from, int to)
 	else
 		rolling_step(&bench->memory.content);
 	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->single);
+	result.ns += migrc_settle();
 	/* A folio that was split leaves its tail behind, uncounted. Single pages cannot split. */
 	if (options->folio_bytes > PAGE_BYTES)
 		memory_require_folios(&bench->memory, options, "after a move");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "quit.h"
 #include "sysfile.h"
 
@@ -51,6 +52,18 @@ bool migrc_write(const char *knob, const char *value)
 	char path[MOST_PATH];
 
 	return sysfile_write(path_of(path, knob), value);
+}
+
+uint64_t migrc_settle(void)
+{
+	uint64_t start;
+
+	if (!migrc_number("quarantined_bytes"))
+		return 0;
+	start = clock_ns();
+	if (!migrc_write("drain", "1"))
+		quit(EXIT_FAILED, MIGRC_DIR "/drain: %m");
+	return clock_ns() - start;
 }
 
 static void require(const char *knob, const char *value)

@@ -25,6 +25,12 @@ bool migrc_set(const char *knob, const char *value);
 /* For good. */
 bool migrc_write(const char *knob, const char *value);
 
+/*
+ * Have what was put off done now: it belongs to the work that put it off. Returns what it took in ns,
+ * 0 where nothing waited.
+ */
+uint64_t migrc_settle(void);
+
 struct migrc_wish {
 	int enabled;		/* 0, 1 or, to leave it as it is, -1 */
 	size_t max_bytes;	/* of the quarantine; 0 leaves it as it is */

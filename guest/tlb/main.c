@@ -59,6 +59,8 @@ static void measure(const struct target *target, const struct options *options)
 	state_read(&before, options);
 	work = options->workload->run(target, options);
 	state_read(&after, options);
+	/* What is still owed belongs to the sample, and is not waited for until it is old. */
+	work.ns += migrc_settle();
 	drained_ms = settle(options);
 	state_read(&settled, options);
 	readers_stop();

@@ -23,8 +23,6 @@ int64_t settle(const struct options *options)
 	int64_t drained_ms = -1;
 	uint64_t held;
 
-	/* What is still owed belongs to the sample, and is not waited for until it is old. */
-	migrc_write("drain", "1");
 	while (clock_ns() - start < wait) {
 		if (!migrc_value("quarantined_bytes", &held))
 			held = 0;

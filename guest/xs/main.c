@@ -56,7 +56,7 @@ static void take_sample(const struct options *options, const struct table *table
 	ns = clock_ns() - start;
 	events_read(&after);
 	/* What is still owed belongs to the sample. */
-	migrc_write("drain", "1");
+	ns += migrc_settle();
 	events_read(&settled);
 	settled_free_kb = nodes_free_kb();
 	snprintf(text, sizeof(text), "%016" PRIx64, hash);

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,13 +52,26 @@ def command(program: Path, plan: Plan, work: Work, config: Config, turn: int) ->
 
 
 def script(programs: dict[str, Path], plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> str:
-    """The shell commands of one boot: every round takes each work in turn, with each configuration in turn."""
+    """The shell commands of one boot: every round takes each work in turn, with each configuration in turn.
+
+    Each work is run once before, and forgotten: the guest's memory is then the host's, too. Odd rounds take the
+    configurations in reverse, so that none of them always finds what the same other one has left.
+    """
     lines = ["set -u"]
-    for turn, work, config in itertools.product(range(plan.samples_per_boot), works, configs):
+    for work in works:
+        warm_up = shlex.join(command(programs[work.program], plan, work, configs[-1], 0))
+        lines.append(f"{warm_up} >/dev/null 2>&1")
+    for turn, work, config in in_order(plan, works, configs):
         out = f'"$FERRY_SHARE"/{run_name(work, config, turn)}'
         words = shlex.join(command(programs[work.program], plan, work, config, turn))
         lines.append(f"{{ {words} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl")
     return "\n".join([*lines, "exit 0", ""])
+
+
+def in_order(plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> Iterator[tuple[int, Work, Config]]:
+    """The runs of one boot."""
+    for turn, work in itertools.product(range(plan.samples_per_boot), works):
+        yield from ((turn, work, config) for config in (configs[::-1] if turn % 2 else configs))
 
 
 def outcomes(share: Path, plan: Plan, works: Iterable[Work], configs: Sequence[Config], boot: int) -> list[Outcome]:
