@@ -115,7 +115,8 @@ class _Commit:
 def bring_back(repo: Path, source: Source, revisions: str) -> None:
     """Rewrite kernel/overlay and kernel/patches from the commits of `revisions` in `repo`.
 
-    Raises UsageError when the tree has uncommitted changes, does not know `revisions`, or changes nothing.
+    Raises UsageError when the tree has uncommitted changes, does not know `revisions`, or changes nothing, and when
+    something in kernel/ would be lost that git does not have.
     """
     _check_ready(repo, revisions)
     head = revisions.rpartition("..")[2] or "HEAD"
@@ -125,8 +126,12 @@ def bring_back(repo: Path, source: Source, revisions: str) -> None:
     mails = [
         (_file_name(repo, number, one), _mail(repo, source, one, commits)) for number, one in enumerate(commits, 1)
     ]
-    _write_patches(base().patches, mails)
-    _write_overlay(repo, head, sorted(name for one in commits for name in one.added))
+    names = sorted(name for one in commits for name in one.added)
+    with tempfile.TemporaryDirectory() as scratch:
+        files = _fetch(repo, head, names, Path(scratch))
+        _check_nothing_is_lost(mails, files)
+        _write_patches(base().patches, mails)
+        _write_overlay(files)
     progress.note(f"{len(mails)} patches written; see: git diff kernel, ./ferry series check")
 
 
@@ -196,6 +201,32 @@ def collapse(added: list[str], others: set[str], source: Source) -> list[str]:
     return shown
 
 
+def _fetch(repo: Path, head: str, names: list[str], scratch: Path) -> dict[str, Path]:
+    """The files as `head` has them, copied to `scratch`."""
+    archive = scratch / ".tar"
+    git(repo, "archive", "-o", archive, head, "--", *names)
+    proc.capture(["tar", "-x", "-C", str(scratch), "-f", str(archive)])
+    return {name: scratch / name for name in names}
+
+
+def _check_nothing_is_lost(mails: list[tuple[str, str]], files: dict[str, Path]) -> None:
+    new = {patches.overlay_dir() / name: path.read_bytes() for name, path in files.items()}
+    new |= {base().patches / name: text.encode(errors="surrogateescape") for name, text in mails}
+    unsaved = _unsaved(patches.overlay_dir()) + [path for path in _unsaved(base().patches) if path.suffix == ".patch"]
+    if lost := [path for path in unsaved if path.read_bytes() != new.get(path)]:
+        raise UsageError(f"{lost[0]} has changes that git does not have, and the series comes without them",
+                         hint="git add kernel, or take the changes into the series; then again")
+
+
+def _unsaved(directory: Path) -> list[Path]:
+    """The files of a directory that the repository around it, where there is one, holds no copy of."""
+    try:
+        listed = git(directory, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
+    except InfraError:
+        return []
+    return [path for name in listed.split("\0") if name and (path := directory / name).is_file()]
+
+
 def _write_patches(directory: Path, mails: list[tuple[str, str]]) -> None:
     for old in directory.glob("*.patch"):
         old.unlink()
@@ -204,19 +235,15 @@ def _write_patches(directory: Path, mails: list[tuple[str, str]]) -> None:
     (directory / "series").write_text("".join(f"{name}\n" for name, _ in mails))
 
 
-def _write_overlay(repo: Path, head: str, names: list[str]) -> None:
-    """Make the overlay exactly these files, as `head` has them."""
+def _write_overlay(files: dict[str, Path]) -> None:
+    """Make the overlay exactly these files."""
     root = patches.overlay_dir()
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = Path(scratch) / ".tar"
-        git(repo, "archive", "-o", archive, head, "--", *names)
-        proc.capture(["tar", "-x", "-C", scratch, "-f", archive])
-        for name, path in patches.overlay_files().items():
-            if name not in names:
-                path.unlink()
-        for name in names:
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(Path(scratch) / name, root / name)
+    for name, path in patches.overlay_files().items():
+        if name not in files:
+            path.unlink()
+    for name, path in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / name)
     for directory in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
         if not any(directory.iterdir()):
             directory.rmdir()
@@ -270,6 +297,6 @@ def import_mails(directory: Path, source: Source) -> None:
         raise UsageError(f"{directory} holds no patches", hint="./ferry series export DIR writes such a directory")
     with tempfile.TemporaryDirectory(prefix="ferry-import-") as scratch:
         repo = Path(scratch)
-        touched_base(repo, source, [Patch(path, path.read_text()) for path in found])
+        touched_base(repo, source, [Patch(path, path.read_text(errors="surrogateescape")) for path in found])
         git(repo, "am", "-q", "--no-3way", *(path.absolute() for path in found))
         bring_back(repo, source, f"{BASE_TAG}..HEAD")

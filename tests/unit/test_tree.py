@@ -167,6 +167,32 @@ def test_uncommitted_edits_are_not_lost_silently(clone: Path, base: Source, tmp_
         gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
 
 
+def test_an_import_overwrites_nothing_that_git_does_not_have(clone: Path, base: Source, tmp_path: Path) -> None:
+    tree.make_git(base, tmp_path / "git")
+    core, new = clone / "kernel/overlay/mm/ferry/core.c", clone / "kernel/overlay/mm/ferry/new.c"
+    gitrepo.init(clone)
+    gitrepo.git(clone, "add", "kernel")
+    new.write_text("int fresh;\n")
+    core.write_text("edited in place\n")
+    with pytest.raises(UsageError, match="changes that git does not have"):
+        gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+    assert core.read_text() == "edited in place\n" and new.exists() and len(patches.load()) == 1
+    gitrepo.git(clone, "add", "kernel")
+    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+    assert core.read_text() == CORE and not new.exists()
+    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")  # what it brought itself may go
+
+
+def test_mails_in_an_old_encoding_are_taken(clone: Path, base: Source, tmp_path: Path) -> None:
+    (mail,) = gitrepo.export(base, tmp_path / "mails", signoff=False)[1:]
+    text = mail.read_text().replace("Say why.", "Sag, warum: f\xfcr die F\xe4hre.").replace("A Developer", "An Author")
+    plain = "MIME-Version: 1.0\nContent-Type: text/plain; charset=ISO-8859-1\nContent-Transfer-Encoding: 8bit\n\n"
+    head, _, body = text.partition("\n\n")
+    mail.write_bytes(f"{head}\n{plain}{body}".encode("latin-1"))
+    gitrepo.import_mails(tmp_path / "mails", base)
+    assert "f\xfcr die F\xe4hre" in patches.load()[0].body
+
+
 def wrong(base: Source) -> list[str]:
     """Every complaint of the checks but checkpatch's, which the made-up tree has not."""
     series, overlay = patches.load(), patches.overlay_files()
