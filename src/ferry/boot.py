@@ -181,7 +181,7 @@ def _qemu_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str])
     # virtme-ng says a good deal less clearly that it is missing.
     if not newer and not shutil.which(qemu.PROGRAM):
         raise proc.missing_program(qemu.PROGRAM)
-    use_kvm = board.kvm and kvm.works(kernel.image)
+    use_kvm = kvm.used(board, kernel.image)
     line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]
     line += ["--qemu", newer] if newer else []

@@ -73,7 +73,8 @@ def add_global_options(parser: argparse.ArgumentParser, *, top: bool) -> None:
 
 def _wanted(argv: list[str]) -> tuple[str, ...]:
     """The one verb that the command line names, or all of them for --help, completion and mistakes."""
-    named = [word for word in argv if word in VERBS]
+    named = [word for before, word in zip(["", *argv], argv, strict=False)
+             if word in VERBS and before not in ("--cache", "--source")]
     helps = named and any(word in ("-h", "--help") for word in argv[: argv.index(named[0])])
     return (named[0],) if named and named[0] != "completion" and not helps else VERBS
 

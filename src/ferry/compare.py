@@ -8,11 +8,12 @@ Native figures and instruction counts are compared as they are.
 from __future__ import annotations
 
 import argparse
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ferry import formats, runs, stats
 from ferry.bench.document import COSTS, SCHEMA, Document, Ratio, Row, baseline_of, identity, is_baseline, label
 from ferry.bench.table import ratio_text
+from ferry.bench.tlb_rows import TlbRow
 from ferry.errors import UsageError
 
 Verdict = Literal["better", "same", "worse", "regression", "unknown", "failed", "missing", "new"]
@@ -26,6 +27,8 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
     old = {identity(row): row for row in before["rows"] if _comparable(before, row)}
     new = {identity(row): row for row in after["rows"] if _comparable(after, row)}
     entries = [_entry(before, after, old.get(key), new.get(key), threshold) for key in {**old, **new}]
+    entries += [entry for row in after["rows"] if (was := old.get(identity(row)))
+                for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
     return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
             "basis": _basis(before), "warnings": _warnings(before, after), "rows": entries}
 
@@ -45,6 +48,9 @@ def _warnings(before: Document, after: Document) -> list[str]:
     cpus = [document["meta"].get("host", {}).get("cpu") for document in (before, after)]
     if after["kind"] == "native" and cpus[0] != cpus[1]:
         found.append(f"measured on different CPUs: {cpus[0]}; {cpus[1]}")
+    ways = [document["meta"].get("accelerator") for document in (before, after)]
+    if None not in ways and ways[0] != ways[1]:
+        found.append(f"not measured in the same way: {ways[0]}; {ways[1]}")
     return found
 
 
@@ -62,6 +68,20 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None, 
         return entry | {"verdict": "new"}
     ratio = _better_by(groups[0], groups[1], before["kind"] != "emulated" and row["unit"] in COSTS)
     return entry | {"ratio": ratio, "verdict": verdict(ratio, threshold)}
+
+
+def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, Any]]:
+    """Of `ferry bench tlb` the shares of events that are gone: counts of thousands, compared without an interval."""
+    entries = []
+    both = [(row.get("ipi_reduction"), row.get("flush_reduction")) for row in (old, new)]
+    for name, was, now in zip(("IPIs", "flushes"), *both, strict=True):
+        if was is None or now is None:
+            continue
+        found: Verdict = "regression" if now < was - threshold else "better" if now > was + threshold else "same"
+        entries.append({"config": f"{label(new)}: {name} gone", "folio_bytes": new["folio_bytes"],
+                        "total_bytes": new["total_bytes"], "unit": "share", "ratio": None, "verdict": found,
+                        "share_a": was, "share_b": now})
+    return entries
 
 
 def _groups(document: Document, row: Row) -> list[list[float]]:
@@ -128,10 +148,16 @@ def output(comparisons: list[dict[str, Any]], before: str, after: str) -> format
 def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
     title = f"{comparison['bench']} on {comparison['board']}: {after} against {before} ({comparison['basis']})"
     rows = [[[entry["config"]], [formats.size_name(entry["folio_bytes"])],
-             [ratio_text(entry["ratio"]) if entry["ratio"] else "-"], [entry["verdict"]]]
+             [_figure(entry)], [entry["verdict"]]]
             for entry in comparison["rows"]]
     note = f"above 1, the second run is better; a regression is worse by more than {comparison['threshold']:.0%}"
     return formats.Grid(title, ["", "folio size", "ratio [95 %]", "verdict"], rows, [note, *comparison["warnings"]])
+
+
+def _figure(entry: dict[str, Any]) -> str:
+    if "share_a" in entry:
+        return f"{entry['share_a']:.1%}, then {entry['share_b']:.1%}"
+    return ratio_text(entry["ratio"]) if entry["ratio"] else "-"
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ferry import paths, proc, progress
+from ferry.boards import Board
 from ferry.errors import FerryError
 
 PROBE_S = 15.0
@@ -24,6 +25,11 @@ def works(image: Path) -> bool:
         progress.note(f"KVM works: {answer}")
         record.write_text(answer)
     return record.read_text() == "yes"
+
+
+def used(board: Board, image: Path) -> bool:
+    """True when a boot of this board runs under KVM."""
+    return board.kvm and works(image)
 
 
 def _probe(image: Path) -> bool:

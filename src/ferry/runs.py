@@ -18,7 +18,8 @@ from typing import Any, cast
 
 from ferry import formats
 from ferry.bench import table
-from ferry.bench.document import SCHEMA, Document, failure_count
+from ferry.bench.console import RAW
+from ferry.bench.document import SCHEMA, Document, failure_count, missing_keys
 from ferry.errors import UsageError
 from ferry.paths import runs_dir
 
@@ -30,7 +31,8 @@ def create(bench: str, board: str, out: Path | None = None) -> Path:
     """A new run's directory: `out`, or runs/<timestamp>-<bench>-<board>."""
     if out is None:
         return _create_dated(f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{bench}-{board}")
-    if (out / RESULT).exists():
+    out = out.resolve()  # a guest's share and devices are under it, and an emulator has a working directory of its own
+    if (out / RESULT).exists() or (out / RAW).exists():
         raise UsageError(f"{out} already holds a run", hint="give --out a new directory")
     out.mkdir(parents=True, exist_ok=True)
     return out
@@ -116,6 +118,8 @@ def _checked(document: Any, result: Path) -> Document:
     if document["schema"] != SCHEMA:
         raise UsageError(f"{result} has schema {document['schema']}, this ferry reads {SCHEMA}",
                          hint="measure again, or use the ferry that wrote it")
+    if lacking := missing_keys(document):
+        raise UsageError(f"{result} is not whole: it lacks {', '.join(lacking)}", hint="measure again")
     return cast(Document, document)
 
 

@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_STAMP = r"^(?:<\d>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? "
-"""printk's time stamp, which tells the kernel's own lines from what a program prints on the same console."""
+_STAMP = r"\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? "
+"""printk's time stamp, which tells the kernel's own lines from what a program prints. It may stand behind such a print:
+the console and the script's output are two channels into one file.
+"""
 
 _KINDS: list[tuple[str, str]] = [
     ("KASAN", r"BUG: KASAN:"),
@@ -17,7 +19,7 @@ _KINDS: list[tuple[str, str]] = [
     ("lockdep", r"turning off the locking correctness validator"),
     ("page table check", r"kernel BUG at mm/page_table_check"),
     ("list corruption", r"list_(?:add|del) corruption"),
-    ("soft lockup", r"(?:watchdog: )?BUG: (?:soft|workqueue) lockup|Watchdog detected hard LOCKUP"),
+    ("soft lockup", r"(?:watchdog: )?(?:BUG: (?:soft|workqueue) lockup|CPU\d+: Watchdog detected hard LOCKUP)"),
     ("RCU stall", r"rcu: INFO: .*(?:stall|starved)|INFO: rcu\S* .*stall"),
     ("hung task", r"INFO: task .* blocked for more than"),
     ("UBSAN", r"UBSAN: "),
@@ -77,7 +79,7 @@ class Report:
 
 def _stripped(line: str) -> str:
     """A line of the kernel's own, without its time stamp; "" for any other."""
-    found = re.match(_STAMP, line)
+    found = re.search(_STAMP, line)
     return line[found.end() :] if found else ""
 
 
@@ -92,7 +94,7 @@ def scan(log: str, expected: Sequence[Report] = ()) -> list[Found]:
     for number, line in enumerate(lines, 1):
         kind = _kind(line)
         if kind and number not in provoked:
-            text = re.sub(_STAMP, "", line).strip()
+            text = (_stripped(line) or line).strip()
             found.append(Found(kind, number, text, tuple(lines[number : number + CONTEXT_LINES])))
     return found
 

@@ -3,7 +3,8 @@
 
 Samples come in groups, one group per boot. Samples of one boot resemble each other more than those of another, so
 with several boots the bootstrap draws boots first and samples of the drawn boots second; with one boot it is the
-ordinary percentile bootstrap of the median.
+ordinary percentile bootstrap of the median. Two or three boots cannot tell how much boots differ: where they differ
+more than the samples of one, the interval is narrower than it says (tests/unit/test_stats.py shows by how much).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from ferry.bench.document import COSTS, Ratio, Row
 
 RESAMPLES = 9999
+#: Fewer tell too little of the spread: the interval of a bootstrap would be far too narrow.
+MIN_SAMPLES = 10
 #: A fixed seed: the same samples give the same interval in the table, the report and a later comparison.
 SEED = 73
 
@@ -85,8 +88,8 @@ def _interval(medians: Array | None) -> list[float] | None:
 
 
 def _medians(groups: Groups, rng: np.random.Generator) -> Array | None:
-    """Bootstrap medians; None when fewer than two samples leave nothing to resample."""
-    if len(flat(groups)) < 2:
+    """Bootstrap medians; None when there are too few samples to tell."""
+    if len(flat(groups)) < MIN_SAMPLES:
         return None
     if len(groups) > 1:
         return _nested_medians(groups, rng)

@@ -34,9 +34,11 @@ def lines(costs: Mapping[str, float], folio_bytes: int = PAGE, count: int = 10, 
 
 
 def stats_text(**counted: int) -> str:
-    """What `grep -r . stats` prints: mtcopy_folios=3 is mtcopy/folios."""
-    base = "/sys/kernel/mm/migration/stats/"
-    return "".join(f"{base}{name.replace('_', '/', 1)}:{count}\n" for name, count in counted.items())
+    """What `grep -r . stats migrc/counters` prints: mtcopy_folios=3 is mtcopy/folios."""
+    base = "/sys/kernel/mm/migration"
+    parts = [(*name.split("_", 1), count) for name, count in counted.items()]
+    return "".join(f"{base}/{'migrc/counters' if of == 'migrc' else f'stats/{of}'}/{name}:{count}\n"
+                   for of, name, count in parts)
 
 
 def outcome(text: str, status: int | None = 0, stderr: str = "", **counted: int) -> Outcome:

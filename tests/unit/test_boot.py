@@ -26,6 +26,7 @@ STAMP = "[    1.234567] "
     ("BUG: sleeping function called from invalid context at mm/x.c:1", "BUG"),
     ("list_del corruption. prev->next should be x", "list corruption"),
     ("watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [a:1]", "soft lockup"),
+    ("watchdog: CPU1: Watchdog detected hard LOCKUP on cpu 1", "soft lockup"),
     ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "RCU stall"),
     ("INFO: task movebench:77 blocked for more than 122 seconds.", "hung task"),
     ("Oops: Oops: 0002 [#1] SMP", "Oops"),
@@ -47,6 +48,11 @@ def test_splats_are_seen(line: str, kind: str) -> None:
 ])
 def test_what_only_looks_like_a_splat(line: str) -> None:
     assert splat.scan(line) == []
+
+
+def test_a_splat_behind_what_a_program_has_printed_is_seen() -> None:
+    (found,) = splat.scan(f"ok 5 write_fault{STAMP}BUG: sleeping function called from invalid context")
+    assert (found.kind, found.text) == ("BUG", "BUG: sleeping function called from invalid context")
 
 
 def test_a_kernel_that_oopsed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

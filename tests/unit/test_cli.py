@@ -70,6 +70,11 @@ def test_global_options_before_and_after_the_verb(monkeypatch: pytest.MonkeyPatc
         assert paths.cache_dir() == tmp_path
 
 
+def test_a_value_that_is_called_like_a_verb_is_no_verb() -> None:
+    assert cli._wanted(["--source", "tree", "runs", "list"]) == ("runs",)
+    assert cli._wanted(["runs", "--cache", "build"]) == ("runs",)
+
+
 def test_parser_of_one_verb_equals_that_of_all() -> None:
     for verb in ("boot", "build", "series"):
         one, every = cli.build_parser((verb,)), cli.build_parser()

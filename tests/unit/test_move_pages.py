@@ -13,7 +13,7 @@ import made_up
 import pytest
 
 import ferry.bench
-from ferry import boot, build, guest, runs
+from ferry import boot, build, guest, kvm, runs
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
 from ferry.build import Kernel
@@ -64,6 +64,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
                             version="made up", tree=tmp_path)
 
     monkeypatch.setattr(boot, "boot", stand_in.boot)
+    monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(guest, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
@@ -155,6 +156,20 @@ def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
 def test_no_samples_are_not_the_default_number_of_samples() -> None:
     with pytest.raises(UsageError, match="0 samples are too few"):
         move_pages.plan_for(parsed("--samples", "0"), load("x86-numa"))
+
+
+def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
+    def sizes(*words: str) -> list[int]:
+        return list(move_pages.plan_for(parsed(*words), load("x86-numa")).totals)
+
+    assert sizes() == [4 << 10, 64 << 10, 2 << 20]
+    assert sizes("--read-only") == [4 << 10, 2 << 20] and sizes("--kind", "swapcache") == [4 << 10]
+    with pytest.raises(UsageError, match="does not come in folios of 64k"):
+        sizes("--read-only", "--folio", "4k,64k")
+    with pytest.raises(UsageError, match="does not come in folios of 2m"):
+        sizes("--kind", "swapcache", "--folio", "2m")
+    with pytest.raises(UsageError, match="for anonymous memory"):
+        sizes("--read-only", "--kind", "shmem", "--folio", "4k")
 
 
 def test_the_bar_is_as_long_as_the_sweep() -> None:

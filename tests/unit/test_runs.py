@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import made_up
 import pytest
@@ -71,6 +72,27 @@ def test_nothing_but_a_run_is_ever_removed(tmp_path: Path, in_tmp: Path, name: s
     with pytest.raises(UsageError):
         runs.remove(name)
     assert (tmp_path / "mine").is_dir() and in_tmp.is_dir()
+
+
+def test_a_run_elsewhere_has_a_path_that_holds_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert runs.create("copy", "uml", Path("mine")) == tmp_path / "mine"
+
+
+def test_a_run_that_broke_off_is_not_mixed_with_another(tmp_path: Path) -> None:
+    (tmp_path / "mine/raw").mkdir(parents=True)
+    with pytest.raises(UsageError, match="already holds"):
+        runs.create("copy", "uml", tmp_path / "mine")
+
+
+@pytest.mark.parametrize(("key", "of_row"), [("board", False), ("meta", False), ("rows", False), ("kernel", True)])
+def test_a_result_that_is_not_whole_is_refused_by_name(tmp_path: Path, key: str, of_row: bool) -> None:
+    path = tmp_path / "result.json"
+    document: Any = made_up.document()
+    del (document["rows"][1] if of_row else document)[key]
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=key if key != "rows" else "not a benchmark"):
+        runs.load(str(path))
 
 
 OTHER_SCHEMA = '[{"schema": 9, "bench": 0, "rows": 0, "baseline": 0}]'

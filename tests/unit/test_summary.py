@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import made_up
 import pytest
 
 from ferry.bench.document import SCHEMA, Document, Row, failure_count, label
-from ferry.bench.plan import Plan
+from ferry.bench.plan import Choice, Plan, configs
 from ferry.bench.summary import BootResult, fill
 
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0}
@@ -84,3 +86,11 @@ def test_a_migrator_that_copied_nothing_is_told_on() -> None:
     outcomes = {4096: made_up.outcome(made_up.lines(COSTS), kernel_folios=100, mtcopy_folios=0)}
     document = summed_up(made_up.plan(), [BootResult(0, "ferry", outcomes)])
     assert document["warnings"] == ["mtcopy copied no folio of 4 KiB: its rows show the fallback"]
+
+
+def test_a_migrc_that_deferred_nothing_is_told_on() -> None:
+    sweep = made_up.plan()
+    sweep = dataclasses.replace(sweep, configs=configs(Choice([], [1], migrc=True)))
+    for folios, warnings in ((0, ["migrc deferred nothing of 4 KiB: its row is off once more"]), (7, [])):
+        outcomes = {4096: made_up.outcome(made_up.lines({"off": 100.0, "migrc": 90.0}), migrc_folios=folios)}
+        assert summed_up(sweep, [BootResult(0, "ferry", outcomes)])["warnings"] == warnings

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import shlex
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 
 import ferry.bench
 import golden
-from ferry import boards, boot, build, compare, formats, guest, report, runs
+from ferry import boards, boot, build, compare, formats, guest, kvm, report, runs
 from ferry.bench import meta, table, tlb, tlb_guest, tlb_plan, tlb_rows
 from ferry.bench.tlb_rows import TlbRow, rows_of
 from ferry.boards import Board
@@ -85,6 +86,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
                             tree=tmp_path)
 
     monkeypatch.setattr(boot, "boot", stand_in.boot)
+    monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(guest, "programs", lambda arch: {name: Path("/made-up") / name
                                                          for name in ("tlbbench", "xslookup")})
@@ -141,8 +143,12 @@ def test_off_is_measured_in_turn_in_one_boot(made_up_guest: Guest, capsys: pytes
     assert json.loads(capsys.readouterr().out)["baseline"] == "off"
     assert [kernel for kernel, _, _ in made_up_guest.booted] == ["ferry", "ferry"]
     lines = [line for line in made_up_guest.booted[0][2].splitlines() if "--round 0 " in line]
-    assert ["--migrc 0" in line for line in lines] == [True, False]
-    assert ["--max-bytes 4194304" in line for line in lines] == [False, True]
+    warm_up, *first = lines
+    assert "--migrc 1" in warm_up and warm_up.endswith(" >/dev/null 2>&1")
+    assert ["--migrc 0" in line for line in first] == [True, False]
+    assert ["--max-bytes 4194304" in line for line in first] == [False, True]
+    second = [line for line in made_up_guest.booted[0][2].splitlines() if "--round 1 " in line]
+    assert ["--migrc 0" in line for line in second] == [False, True]
 
 
 def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,8 +214,31 @@ def test_the_report_holds_both_sides(made_up_guest: Guest, tmp_path: Path) -> No
 def test_two_runs_compare_by_their_ratios(made_up_guest: Guest) -> None:
     assert bench("--quick", "--workload", "single") == 0
     (before,) = runs.load("latest")
-    (entry,) = compare.compare(before, before, 0.03)["rows"]
-    assert entry["verdict"] == "same" and entry["ratio"]["median"] == pytest.approx(1)
+    speed, ipis, flushes = compare.compare(before, before, 0.03)["rows"]
+    assert speed["verdict"] == "same" and speed["ratio"]["median"] == pytest.approx(1)
+    assert ipis["verdict"] == flushes["verdict"] == "same" and ipis["share_a"] == pytest.approx(0.9)
+
+
+def test_events_that_are_back_are_a_regression_however_fast(made_up_guest: Guest,
+                                                            capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--workload", "single") == 0
+    made_up_guest.spoil = {f"single.migrc.{turn}": {"settled_ipis": 3000} for turn in range(5)}
+    assert bench("--quick", "--workload", "single") == 0
+    before, after = runs.names()
+    capsys.readouterr()
+    assert compare.run(argparse.Namespace(before=before, after=after, threshold=0.03, format="table")) == 1
+    printed = capsys.readouterr().out
+    assert "IPIs gone" in printed and "90.0%, then 0.0%" in printed and "regression" in printed
+
+
+def test_figures_under_kvm_and_without_are_told_apart(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--workload", "single") == 0
+    (before,) = runs.load("latest")
+    assert before["meta"]["accelerator"] == "TCG"
+    after = copy.deepcopy(before)
+    after["meta"]["accelerator"] = "KVM"
+    assert compare.compare(before, after, 0.03)["warnings"] == ["not measured in the same way: TCG; KVM"]
+    assert compare.compare(before, before, 0.03)["warnings"] == []
 
 
 def test_a_cut_line_is_no_sample() -> None:

@@ -12,6 +12,8 @@ from ferry.boot import BootResult
 from ferry.errors import FerryError, TimedOut
 
 CONSOLE = "console.log"
+RAW = "raw"
+"""The directory of what the guests left: a run has one from its first boot on."""
 
 
 def booted(run_dir: Path, name: str, start: Callable[[], BootResult]) -> BootResult:

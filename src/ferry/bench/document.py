@@ -7,7 +7,7 @@ identity were taken side by side and their ratio is free of the drift of the hos
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, get_origin, get_type_hints
 
 SCHEMA = 1
 
@@ -94,6 +94,20 @@ class Document(TypedDict):
     skipped: NotRequired[list[Skip]]
     warnings: NotRequired[list[str]]
     counters: NotRequired[dict[str, dict[str, int]]]
+
+
+def missing_keys(document: dict[str, Any]) -> list[str]:
+    """The keys without which what was read from a file is no document; those of a row are named once."""
+    rows = document.get("rows")
+    wrong = [] if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else ["rows"]
+    for part, shape in [(document, Document), *((row, Row) for row in rows or [] if not wrong)]:
+        wrong += sorted(_required(shape) - part.keys() - set(wrong))
+    return wrong
+
+
+def _required(shape: type) -> set[str]:
+    hints = get_type_hints(shape, include_extras=True)
+    return {name for name, kind in hints.items() if get_origin(kind) is not NotRequired}
 
 
 def label(row: Row) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ferry import boot
-from ferry.bench.console import CONSOLE, booted
+from ferry.bench.console import CONSOLE, RAW, booted
 from ferry.boards import Board
 from ferry.build import Kernel
 from ferry.errors import InfraError
@@ -20,7 +20,7 @@ SUITE_S = 240
 def lines(board: Board, kernel: Kernel, suite: str, sample: re.Pattern[str], run_dir: Path,
           advance: Callable[[], None]) -> list[str]:
     """The console's lines that match `sample`, `advance` called at each; InfraError when the suite printed none."""
-    share = run_dir / "raw" / "0-ferry"
+    share = run_dir / RAW / "0-ferry"
     share.mkdir(parents=True)
     found: list[str] = []
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ferry import boards, boot, build, paths, progress, stats
 from ferry.bench import meta, race
-from ferry.bench.console import CONSOLE, booted, counting
+from ferry.bench.console import CONSOLE, RAW, booted, counting
 from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
 from ferry.boards import Board, Node
 from ferry.build import Kernel
@@ -112,7 +112,8 @@ def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path
             advance: Callable[[], None]) -> Document:
     """Boot, bind and sum up."""
     captured = meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()},
-                            config=dataclasses.asdict(sweep))
+                            config=dataclasses.asdict(sweep),
+                            accelerator=meta.accelerator(board, kernels["ferry"].image))
     found: list[Binding] = []
     warnings = [] if board.kind == "instructions" else meta.warnings(captured)
     order = [(number, name) for number in range(sweep.boots) for name in kernels]
@@ -121,7 +122,7 @@ def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path
     try:
         for made, (number, name) in enumerate(order, start=1):
             progress.note(f"booting the {name} kernel on {board.name}, {made} of {len(order)}")
-            share = run_dir / "raw" / f"{number}-{name}"
+            share = run_dir / RAW / f"{number}-{name}"
             share.mkdir(parents=True)
             once = _Boot(board, kernels[name], sweep, number, name, share, run_dir, advance)
             warnings += race.twice(board, kernels[name], share, once.run)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ferry import qemu
+from ferry import kvm, qemu
 from ferry.boards import Board
 from ferry.paths import repo_root
 from ferry.toolchain import compiler
@@ -41,6 +41,13 @@ def tools(board: Board) -> dict[str, str | None]:
     """What ran this board and what made its kernel, for capture(), which otherwise names those of x86."""
     emulator = str(qemu.with_vfio_user()) if board.devices else board.emulator
     return {"qemu": first_line([emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
+
+
+def accelerator(board: Board, image: Path) -> str:
+    """What runs the guest's instructions: figures under one say nothing of those under another."""
+    if board.runner != "qemu":
+        return "none"
+    return "KVM" if kvm.used(board, image) else "TCG"
 
 
 def host() -> dict[str, Any]:

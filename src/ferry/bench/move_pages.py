@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from ferry import boards, boot, build, guest, progress
+from ferry import boards, boot, build, guest, progress, stats
 from ferry.bench import meta, movebench, plan, race, summary
-from ferry.bench.console import CONSOLE, booted, counting
+from ferry.bench.console import CONSOLE, RAW, booted, counting
 from ferry.bench.document import SCHEMA, Document
 from ferry.bench.plan import STOCK, Plan
 from ferry.bench.summary import BootResult
@@ -93,8 +93,9 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     """The sweep that the options ask for on this board."""
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
     known = {size: total // (HOGGED if args.hogs else 1) for size, total in default_totals(board).items()}
-    sizes = args.folio or list(known)
-    enough = plan.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
+    possible = plan.sizes_of(args.kind, args.read_only)
+    sizes = args.folio or [size for size in known if size in possible]
+    enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.stores,
                                          args.channels or [board.channels], args.verify, args.always, args.migrc)),
@@ -150,7 +151,8 @@ def measure(bench: Bench) -> Document:
     """Boot, sweep and sum up."""
     sweep, board = bench.sweep, bench.board
     kernel_keys = {name: kernel.key for name, kernel in bench.kernels.items()}
-    captured = meta.capture(kernel_keys=kernel_keys, config=asdict(sweep), **meta.tools(board))
+    captured = meta.capture(kernel_keys=kernel_keys, config=asdict(sweep), **meta.tools(board),
+                            accelerator=meta.accelerator(board, bench.kernels["ferry"].image))
     warnings = [] if counts(board) else meta.warnings(captured)
     order = [(number, name) for number in range(sweep.boots) for name in bench.kernels]
     boots = []
@@ -167,7 +169,7 @@ def measure(bench: Bench) -> Document:
 
 def one_boot(bench: Bench, number: int, name: KernelName) -> tuple[BootResult, list[str]]:
     """The outcomes of one boot, and what must be said of it."""
-    share = bench.run_dir / "raw" / f"{number}-{name}"
+    share = bench.run_dir / RAW / f"{number}-{name}"
     share.mkdir(parents=True)
     kernel = bench.kernels[name]
     write_script(bench, name, kernel, share / SCRIPT)

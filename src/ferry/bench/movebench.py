@@ -66,7 +66,7 @@ def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[l
         command = shlex.join([str(program), *arguments(plan, configs, folio_bytes, total)])
         command += ' --file "$FERRY_SHARE"/pages' if plan.kind == "file" else ""
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
-                  f"grep -r . {CONTROL}/stats >{out}.stats 2>/dev/null"]
+                  f"grep -r . {CONTROL}/stats {CONTROL}/migrc/counters >{out}.stats 2>/dev/null"]
     return "\n".join([*lines, "exit 0", ""])
 
 
@@ -119,12 +119,13 @@ def _event(line: str) -> dict[str, Any]:
 
 
 def counters(text: str) -> dict[str, int]:
-    """`grep -r` of stats/ as {"mtcopy/folios": 512}."""
+    """`grep -r` of stats/ and migrc/counters/ as {"mtcopy/folios": 512, "migrc/folios": 512}."""
     found = {}
     for line in text.splitlines():
         path, _, value = line.partition(":")
         if value.strip().isdecimal():
-            found[path.removeprefix(f"{CONTROL}/stats/")] = int(value)
+            name = path.removeprefix(f"{CONTROL}/").removeprefix("stats/")
+            found[name.replace("/counters/", "/")] = int(value)
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferry.errors import UsageError
+from ferry.stats import MIN_SAMPLES
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
                "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
@@ -17,8 +18,9 @@ VERIFY = ("auto", "always", "sampled", "never")
 #: What the kernel's mtcopy/threads and dcbm/channels take.
 MAX_THREADS = 64
 MAX_CHANNELS = 64
-#: A comparison rests on at least this many samples of each side.
-MIN_SAMPLES = 10
+#: Of memory that comes in some folio sizes only: movebench's limits.
+READ_ONLY_SIZES = (4 << 10, 2 << 20)
+SWAPCACHE_SIZES = (4 << 10,)
 
 
 @dataclass(frozen=True)
@@ -202,4 +204,17 @@ def checked(plan: Plan) -> Plan:
     if plan.samples < MIN_SAMPLES:
         raise UsageError(f"{plan.samples} samples are too few: a comparison needs {MIN_SAMPLES}",
                          hint=f"--samples {MIN_SAMPLES}")
+    if plan.read_only and plan.kind != "anon":
+        raise UsageError(f"--read-only is for anonymous memory, not for {plan.kind}", hint="--kind anon")
+    possible = sizes_of(plan.kind, plan.read_only)
+    if odd := [size_argument(size) for size in plan.totals if size not in possible]:
+        raise UsageError(f"memory of this kind does not come in folios of {', '.join(odd)}",
+                         hint="--folio " + ",".join(map(size_argument, possible)))
     return plan
+
+
+def sizes_of(kind: str, read_only: bool) -> tuple[int, ...]:
+    """The folio sizes that a kind of memory can have, in bytes."""
+    if kind == "swapcache":
+        return SWAPCACHE_SIZES
+    return READ_ONLY_SIZES if read_only else tuple(FOLIO_SIZES.values())

@@ -39,7 +39,7 @@ def twice(board: Board, kernel: Kernel, share: Path, sweep: Callable[[], None]) 
 
 def possible(board: Board, kernel: Kernel) -> bool:
     """Whether this board's CPUs are threads of TCG."""
-    return board.runner == "qemu" and board.cpus > 1 and not (board.kvm and kvm.works(kernel.image))
+    return board.runner == "qemu" and board.cpus > 1 and not kvm.used(board, kernel.image)
 
 
 def suspect(error: FerryError, console: Path) -> bool:

@@ -105,4 +105,6 @@ def warnings(document: Document) -> list[str]:
                 and counted.get(f"{one['migrator']}/folios") == 0}
         found += [f"{name} copied no folio of {size_name(int(size))}: its rows show the fallback"
                   for name in sorted(idle)]
+        if counted.get("migrc/folios") == 0 and any(one.get("deferring") for one in document["rows"]):
+            found.append(f"migrc deferred nothing of {size_name(int(size))}: its row is off once more")
     return found

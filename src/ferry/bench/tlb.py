@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ferry import boards, boot, build, guest, progress
+from ferry import boards, boot, build, guest, progress, stats
 from ferry.bench import meta, movebench, plan, race, tlb_guest, tlb_plan, tlb_rows
-from ferry.bench.console import CONSOLE, booted, counting
+from ferry.bench.console import CONSOLE, RAW, booted, counting
 from ferry.bench.document import SCHEMA, Document
 from ferry.bench.tlb_guest import Outcome
 from ferry.bench.tlb_plan import Plan, Work
@@ -63,10 +63,10 @@ def plan_for(args: argparse.Namespace) -> Plan:
     names = args.workload or list(tlb_plan.DEFAULT_WORKLOADS)
     if args.ratio and "xslookup" not in names:
         raise UsageError("--ratio is of xslookup", hint="--workload xslookup")
-    samples = args.samples if args.samples is not None else plan.MIN_SAMPLES if args.quick else SAMPLES
-    if samples < plan.MIN_SAMPLES:
-        raise UsageError(f"{samples} samples are too few: a comparison needs {plan.MIN_SAMPLES}",
-                         hint=f"--samples {plan.MIN_SAMPLES}")
+    samples = args.samples if args.samples is not None else stats.MIN_SAMPLES if args.quick else SAMPLES
+    if samples < stats.MIN_SAMPLES:
+        raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",
+                         hint=f"--samples {stats.MIN_SAMPLES}")
     works = tlb_plan.works(names, boards.load(args.board), args.ratio or list(tlb_plan.DEFAULT_RATIOS), args.quick)
     return Plan(works, args.baseline, samples, boots=2 if args.quick else 3, max_bytes=args.max_bytes)
 
@@ -90,7 +90,7 @@ def measure(bench: Bench) -> Document:
     """Boot, run and sum up."""
     chosen, kind = bench.plan, boards.load(bench.board).kind
     captured = meta.capture(kernel_keys={name: kernel.key for name, kernel in bench.kernels.items()},
-                            config=described(chosen))
+                            config=described(chosen), accelerator=accelerator(bench))
     warnings = meta.warnings(captured)
     order = [(number, machine, name) for number in range(chosen.boots) for machine in range(len(chosen.groups()))
              for name in bench.kernels]
@@ -108,6 +108,11 @@ def measure(bench: Bench) -> Document:
     return document
 
 
+def accelerator(bench: Bench) -> str:
+    """The same for all boots."""
+    return meta.accelerator(boards.load(bench.board), next(iter(bench.kernels.values())).image)
+
+
 def described(chosen: Plan) -> dict[str, object]:
     """The plan as it is kept; boards are named, their nodes are in the rows."""
     works = [{"name": work.name, "program": work.program, "arguments": list(work.arguments)} for work in chosen.works]
@@ -116,7 +121,7 @@ def described(chosen: Plan) -> dict[str, object]:
 
 def one_boot(bench: Bench, works: list[Work], number: int, machine: int, name: str) -> tuple[list[Outcome], list[str]]:
     """The outcomes of one boot, and what must be said of it."""
-    share = bench.run_dir / "raw" / f"{number}-{machine}-{name}"
+    share = bench.run_dir / RAW / f"{number}-{machine}-{name}"
     share.mkdir(parents=True)
     configs = [config for config in bench.plan.configs if config.kernel == name]
     (share / SCRIPT).write_text(tlb_guest.script(bench.programs, bench.plan, works, configs))
@@ -128,7 +133,7 @@ def one_boot(bench: Bench, works: list[Work], number: int, machine: int, name: s
 def run_once(bench: Bench, works: list[Work], kernel: Kernel, share: Path) -> None:
     """One boot; its results lie in `share` afterwards, and its console at the end of the run's console.log."""
     board = works[0].board
-    runs = len(works) * bench.plan.samples_per_boot * len(bench.plan.configs)
+    runs = len(works) * (1 + bench.plan.samples_per_boot * len(bench.plan.configs))
     result = booted(bench.run_dir, share.name, lambda: boot.boot(
         board, kernel, f"sh {SCRIPT}", timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs, silence_s=SILENCE_S,
         share=share, on_line=lambda line: bench.advance() if movebench.is_sample(line) else None))
