@@ -144,7 +144,7 @@ static unsigned int mtcopy_call(struct mtcopy_job *job, unsigned int wanted)
 	unsigned int cpus[MTCOPY_MAX_HELPERS];
 	unsigned int i, nr;
 
-	nr = mtcopy_pick_helpers(job->batch->dst_nid, cpus, wanted);
+	nr = mtcopy_pick_helpers(job->batch->dst_nid, cpus, wanted, job->batch->bytes);
 	atomic_add(nr, &job->refs);
 	for (i = 0; i < nr; i++)
 		queue_work_on(place ? cpus[i] : WORK_CPU_UNBOUND, mtcopy_wq,

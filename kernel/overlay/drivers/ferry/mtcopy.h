@@ -42,6 +42,7 @@ void mtcopy_calibrate(void);
 int mtcopy_helpers_init(void);
 void mtcopy_helpers_exit(void);
 int mtcopy_helpers_refresh(void);
-unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max);
+unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
+				 size_t bytes);
 
 #endif /* _FERRY_MTCOPY_H */

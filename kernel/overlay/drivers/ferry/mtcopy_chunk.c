@@ -57,7 +57,8 @@ static void mtcopy_stretch(struct ferry_pair *pair, size_t start, size_t end,
 	size_t i = (start - pair->offset) >> PAGE_SHIFT;
 	size_t last = (end - pair->offset) >> PAGE_SHIFT;
 
-	for (; i < last; i++)
+	/* A folio that has failed is not read on: each poisoned page is a machine check. */
+	for (; i < last && !READ_ONCE(pair->status); i++)
 		if (mtcopy_page(folio_page(pair->dst, i),
 				folio_page(pair->src, i), streaming))
 			WRITE_ONCE(pair->status, -EHWPOISON);

@@ -14,8 +14,8 @@ struct kobject;
 struct module;
 
 /*
- * The most folios one batch copies, and so the most that one batch keeps locked
- * while it copies: what mm/migrate.c locks at once without us, in base pages.
+ * The most folios one call copies: what mm/migrate.c locks at once without us, in
+ * base pages of 4 KiB. Where it locks more, more calls copy them.
  */
 #define FERRY_BATCH_FOLIOS	512
 
@@ -108,7 +108,7 @@ DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 void __ferry_copy_folios(struct list_head *src_folios,
 			 struct list_head *dst_folios, enum migrate_reason reason);
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages);
-void ferry_cut_batch(struct list_head *folios, struct list_head *batch);
+void __ferry_cut_batch(struct list_head *folios, struct list_head *batch);
 
 /**
  * ferry_copy_folios() - copy early what may be copied early
@@ -144,6 +144,25 @@ static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pag
 	if (static_branch_unlikely(&ferry_large_batches))
 		return __ferry_batch_full(nr_folios, nr_pages);
 	return nr_pages >= max_pages;
+}
+
+/**
+ * ferry_cut_batch() - take from a list what one batch may lock
+ * @folios:	folios to migrate, emptied from the front; not empty
+ * @batch:	an empty list, receives at least one folio
+ *
+ * Folios that were split from one large batch are too many for a second one. Without an
+ * offload migrator the batch was small, and they are taken together, as ever.
+ *
+ * Context: any; the caller owns both lists.
+ */
+static inline void ferry_cut_batch(struct list_head *folios,
+				   struct list_head *batch)
+{
+	if (static_branch_unlikely(&ferry_large_batches))
+		__ferry_cut_batch(folios, batch);
+	else
+		list_splice_init(folios, batch);
 }
 
 int ferry_register(const struct ferry_migrator *migrator);

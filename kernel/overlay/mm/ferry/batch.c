@@ -216,7 +216,10 @@ static void ferry_batch_account(struct ferry_entry *entry,
 	ferry_count(entry, FERRY_BYTES, bytes);
 	ferry_count(entry, FERRY_COPY_NS, ns);
 	ferry_count(entry, FERRY_FALLBACKS, batch->nr - copied);
-	ferry_rate_update(entry, batch->solo ? 0 : bytes, ns);
+	if (batch->solo)
+		ferry_rate_forget(entry, batch);
+	else
+		ferry_rate_update(entry, bytes, ns);
 }
 
 static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batch)
@@ -245,6 +248,8 @@ static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batc
 	if (err) {
 		trace_ferry_copy_end(entry->ops->name, err, 0, 0);
 		ferry_count(entry, FERRY_REFUSED_MIGRATOR, 1);
+		/* One CPU copies it now, while all of it is locked. */
+		ferry_rate_forget(entry, batch);
 		return;
 	}
 	ferry_batch_account(entry, batch, ktime_get_ns() - start);
@@ -259,6 +264,7 @@ static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entr
 			     struct folio **srcp, struct folio **dstp)
 {
 	struct folio *src = *srcp, *dst = *dstp;
+	unsigned int refused[FERRY_NR_STATS] = {};
 	enum ferry_stat cause;
 
 	batch->nr = 0;
@@ -269,12 +275,15 @@ static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entr
 		if (ferry_eligible(dst, src, &cause))
 			ferry_batch_add(batch, dst, src);
 		else
-			ferry_count(entry, cause, 1);
+			refused[cause]++;
 		src = list_next_entry(src, lru);
 		dst = list_next_entry(dst, lru);
 	}
 	*srcp = src;
 	*dstp = dst;
+	for (cause = FERRY_REFUSED_KIND; cause <= FERRY_REFUSED_PINNED; cause++)
+		if (refused[cause])
+			ferry_count(entry, cause, refused[cause]);
 }
 
 static void ferry_copy_lists(struct ferry_entry *entry, struct ferry_batch *batch,

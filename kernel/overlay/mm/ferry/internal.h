@@ -4,7 +4,18 @@
 
 #include <linux/ferry.h>
 #include <linux/kobject.h>
+#include <linux/mm.h>
 #include <linux/srcu.h>
+
+/* What mm/migrate.c locks at once without us: its NR_MAX_BATCHED_MIGRATION. */
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+#define FERRY_STOCK_PAGES	((unsigned long)HPAGE_PMD_NR)
+#else
+#define FERRY_STOCK_PAGES	512UL
+#endif
+#define FERRY_STOCK_BYTES	(FERRY_STOCK_PAGES << PAGE_SHIFT)
+/* The most folios that are locked at once with us: no fewer than that. */
+#define FERRY_LOCKED_FOLIOS	max_t(unsigned long, FERRY_BATCH_FOLIOS, FERRY_STOCK_PAGES)
 
 /* What is counted for each migrator; the names are in stats.c. */
 enum ferry_stat {
@@ -62,6 +73,7 @@ unsigned long ferry_limit(unsigned long rate, unsigned long stall_us,
 			  unsigned long max_bytes);
 bool ferry_batch_small(const struct ferry_batch *batch);
 void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns);
+void ferry_rate_forget(struct ferry_entry *entry, const struct ferry_batch *batch);
 void ferry_limit_update(const struct ferry_entry *entry);
 
 /* stats.c */

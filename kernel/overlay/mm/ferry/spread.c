@@ -56,6 +56,7 @@ static unsigned int ferry_places(int nid, enum ferry_spread spread,
 	for_each_online_cpu(cpu) {
 		if (nr == max)
 			break;
+		cond_resched();
 		/* Unbound works do not run on isolated CPUs, however idle. */
 		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
 			continue;
@@ -79,7 +80,7 @@ static unsigned int ferry_places(int nid, enum ferry_spread spread,
  * The order goes stale when CPUs come and go; callers refresh it then. Takes quadratic
  * time in the number of CPUs, so it is for set-up, not for a batch.
  *
- * Context: process context. Allocates memory.
+ * Context: process context. Allocates memory, may sleep.
  * Return: number of CPUs in @cpus, 0 if memory is short.
  */
 unsigned int ferry_spread_cpus(int nid, enum ferry_spread spread,

@@ -11,9 +11,11 @@
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/random.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "../mtcopy.h"
+#include "../stream.h"
 
 /* Orders that make chunks of several folios, folios of several chunks, and both at once. */
 static const unsigned int mtcopy_orders[] = { 0, 0, 1, 4, 0, 9, 3, 0, 0, 5, 2, 9, 0 };
@@ -97,6 +99,7 @@ static void mtcopy_all_settings(struct kunit *test)
 				mtcopy_tuning.threads = threads[i];
 				mtcopy_tuning.spread = spread;
 				mtcopy_tuning.stores = stores;
+				KUNIT_EXPECT_EQ(test, mtcopy_helpers_refresh(), 0);
 				mtcopy_batch_clear(batch);
 				KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
 				KUNIT_EXPECT_TRUE_MSG(test, mtcopy_batch_complete(batch),
@@ -106,6 +109,40 @@ static void mtcopy_all_settings(struct kunit *test)
 		}
 	}
 	mtcopy_batch_free(batch);
+}
+
+/* A batch that is large enough is shared as soon as another CPU is idle. */
+static void mtcopy_is_helped(struct kunit *test)
+{
+	struct ferry_batch *batch = mtcopy_batch(test);
+	unsigned int round, shared = 0;
+
+	mtcopy_tuning.threads = 2;
+	for (round = 0; round < 2000 && !shared; round++) {
+		mtcopy_copy(batch);
+		shared += !batch->solo;
+		batch->solo = false;
+		cond_resched();
+	}
+	mtcopy_batch_free(batch);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "there is no other CPU");
+	KUNIT_EXPECT_GT(test, shared, 0);
+}
+
+static void mtcopy_stores_as_told(struct kunit *test)
+{
+	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	batch->reason = MR_SYSCALL;
+	mtcopy_tuning.stores = MTCOPY_STREAMING;
+	KUNIT_EXPECT_EQ(test, mtcopy_streams(batch), FERRY_HAS_STREAM);
+	mtcopy_tuning.stores = MTCOPY_AUTO;
+	KUNIT_EXPECT_FALSE(test, mtcopy_streams(batch));
+	mtcopy_tuning.stores = MTCOPY_CACHED;
+	batch->reason = MR_DEMOTION;
+	KUNIT_EXPECT_FALSE(test, mtcopy_streams(batch));
 }
 
 /* The last word of each 4 KiB, from the end of the folio: where a late helper still writes. */
@@ -158,46 +195,51 @@ static int mtcopy_race(void *data)
 	return 0;
 }
 
-/* More batches at once than there are jobs, each with helpers of its own. */
+/* More batches at once than there are jobs, where CPUs are few; each with helpers of its own. */
 static void mtcopy_many_callers(struct kunit *test)
 {
-	struct mtcopy_racer racers[4];
-	unsigned int i;
+	unsigned int i, nr = min(num_possible_cpus() + 2, 16);
+	struct mtcopy_racer *racers = kunit_kcalloc(test, nr, sizeof(*racers), GFP_KERNEL);
 
+	KUNIT_ASSERT_NOT_NULL(test, racers);
 	mtcopy_tuning.threads = 3;
-	for (i = 0; i < ARRAY_SIZE(racers); i++) {
+	for (i = 0; i < nr; i++) {
 		racers[i] = (struct mtcopy_racer) { .batch = mtcopy_batch(test) };
 		init_completion(&racers[i].done);
 	}
-	for (i = 0; i < ARRAY_SIZE(racers); i++)
+	for (i = 0; i < nr; i++)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mtcopy_race, &racers[i],
 							    "mtcopy_race/%u", i)));
-	for (i = 0; i < ARRAY_SIZE(racers); i++) {
+	for (i = 0; i < nr; i++) {
 		wait_for_completion(&racers[i].done);
 		KUNIT_EXPECT_EQ(test, racers[i].wrong, 0);
 		mtcopy_batch_free(racers[i].batch);
 	}
 }
 
-/* Each online CPU is named once, and a busy one, as the caller's is, never picked. */
-static void mtcopy_helpers_distinct(struct kunit *test)
+/* A busy CPU, as the caller's is, is never picked. */
+static void mtcopy_helpers_idle(struct kunit *test)
 {
 	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
-	unsigned int i, k, nr, spread;
+	unsigned int i, nr;
 
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
-	for (spread = FERRY_SPREAD_LLC; spread <= FERRY_SPREAD_NONE; spread++) {
-		nr = ferry_spread_cpus(0, spread, cpus, nr_cpu_ids);
-		KUNIT_EXPECT_EQ(test, nr, num_online_cpus());
-		for (i = 0; i < nr; i++)
-			for (k = i + 1; k < nr; k++)
-				KUNIT_EXPECT_NE(test, cpus[i], cpus[k]);
-	}
 	migrate_disable();
-	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids);
+	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
 	for (i = 0; i < nr; i++)
 		KUNIT_EXPECT_NE(test, cpus[i], raw_smp_processor_id());
 	migrate_enable();
+}
+
+/* Looking for helpers is bounded by what there is to copy: nothing is not worth one look. */
+static void mtcopy_looks_little(struct kunit *test)
+{
+	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int round;
+
+	KUNIT_ASSERT_NOT_NULL(test, cpus);
+	for (round = 0; round < 1000; round++)
+		KUNIT_EXPECT_EQ(test, mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0), 0);
 }
 
 static int mtcopy_suite_init(struct kunit *test)
@@ -209,13 +251,17 @@ static int mtcopy_suite_init(struct kunit *test)
 static void mtcopy_suite_exit(struct kunit *test)
 {
 	mtcopy_tuning = mtcopy_saved;
+	mtcopy_helpers_refresh();
 }
 
 static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_all_settings),
+	KUNIT_CASE(mtcopy_is_helped),
+	KUNIT_CASE(mtcopy_stores_as_told),
 	KUNIT_CASE(mtcopy_lets_go),
 	KUNIT_CASE(mtcopy_many_callers),
-	KUNIT_CASE(mtcopy_helpers_distinct),
+	KUNIT_CASE(mtcopy_helpers_idle),
+	KUNIT_CASE(mtcopy_looks_little),
 	{}
 };
 

@@ -29,16 +29,22 @@ static void stream_copies_page(struct kunit *test)
 static void stream_reports_missing(struct kunit *test)
 {
 #if defined(CONFIG_X86_64) && defined(CONFIG_ARCH_HAS_COPY_MC)
-	size_t good = PAGE_SIZE / 2;
 	u8 *dst = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	u8 *src = vmalloc(PAGE_SIZE);	/* a guard page follows */
+	size_t good;
 
 	KUNIT_ASSERT_NOT_NULL(test, dst);
 	KUNIT_ASSERT_NOT_NULL(test, src);
 	memset(src, 0x3c, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, ferry_stream_page(dst, src + PAGE_SIZE - good),
-			PAGE_SIZE - good);
-	KUNIT_EXPECT_NULL(test, memchr_inv(dst, 0x3c, good));
+	/* Each load of the loop has its turn to be the one that fails. */
+	for (good = PAGE_SIZE / 2; good < PAGE_SIZE / 2 + 64; good += sizeof(u64)) {
+		size_t whole = round_down(good, 64);
+
+		memset(dst, 0, PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, ferry_stream_page(dst, src + PAGE_SIZE - good),
+				PAGE_SIZE - whole);
+		KUNIT_EXPECT_NULL(test, memchr_inv(dst, 0x3c, whole));
+	}
 	vfree(src);
 #else
 	kunit_skip(test, "loads are not covered by an exception table here");

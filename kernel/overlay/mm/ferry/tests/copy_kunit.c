@@ -7,6 +7,7 @@
 #include <kunit/test.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/string.h>
 
 #include "../internal.h"
@@ -18,6 +19,7 @@ static struct {
 	unsigned int folios;
 	unsigned int fail_every;	/* status of every Nth pair is an error */
 	int refuse;			/* errno of the whole batch */
+	bool solo;			/* say that the calling CPU copied alone */
 } copy_seen;
 
 static int copy_test_copy(struct ferry_batch *batch)
@@ -27,6 +29,7 @@ static int copy_test_copy(struct ferry_batch *batch)
 	copy_seen.calls++;
 	if (copy_seen.refuse)
 		return copy_seen.refuse;
+	batch->solo = copy_seen.solo;
 	for (i = 0; i < batch->nr; i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
@@ -170,8 +173,42 @@ static void copy_refused_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_MIGRATOR), 1);
 }
 
+static void copy_set_rate(unsigned long rate)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+
+	ferry_selected()->rate = rate;
+	srcu_read_unlock(&ferry_srcu, idx);
+}
+
+static unsigned long copy_rate(void)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+	unsigned long rate = ferry_selected()->rate;
+
+	srcu_read_unlock(&ferry_srcu, idx);
+	return rate;
+}
+
+/* One CPU copies what was refused, or what the migrator did alone: the next is no larger. */
+static void copy_by_one_cpu_is_forgotten(struct kunit *test)
+{
+	copy_fill(test, FERRY_BATCH_FOLIOS);
+	copy_set_rate(1000);
+	copy_seen.refuse = -EBUSY;
+	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
+	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
+	copy_set_rate(1000);
+	copy_seen.refuse = 0;
+	copy_seen.solo = true;
+	KUNIT_EXPECT_EQ(test, copy_run(test), FERRY_BATCH_FOLIOS);
+	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
+}
+
 static void copy_small_batch(struct kunit *test)
 {
+	if (PAGE_SIZE >= SZ_64K)
+		kunit_skip(test, "one page is no small batch");
 	copy_fill(test, 1);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
@@ -227,6 +264,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_long_lists),
 	KUNIT_CASE(copy_failure_is_not_marked),
 	KUNIT_CASE(copy_refused_batch),
+	KUNIT_CASE(copy_by_one_cpu_is_forgotten),
 	KUNIT_CASE(copy_small_batch),
 	KUNIT_CASE(copy_skips_pinned),
 	KUNIT_CASE(copy_off_does_nothing),

@@ -77,33 +77,44 @@ static void unregister_selected(struct kunit *test)
 
 static void limit_follows_rate(struct kunit *test)
 {
-	const unsigned long stock = 512 * PAGE_SIZE;
+	const unsigned long stock = FERRY_STOCK_BYTES, most = 16 * stock;
 
 	/* Unknown or slow: as without an offload migrator. */
-	KUNIT_EXPECT_EQ(test, ferry_limit(0, 4000, SZ_32M), stock);
-	KUNIT_EXPECT_EQ(test, ferry_limit(1, 4000, SZ_32M), stock);
-	/* 5 bytes a nanosecond for 4 ms. */
-	KUNIT_EXPECT_EQ(test, ferry_limit(5000, 4000, SZ_32M), 20000000);
-	KUNIT_EXPECT_EQ(test, ferry_limit(50000, 4000, SZ_32M), SZ_32M);
-	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, SZ_32M), SZ_32M);
+	KUNIT_EXPECT_EQ(test, ferry_limit(0, 4000, most), stock);
+	KUNIT_EXPECT_EQ(test, ferry_limit(1, 4000, most), stock);
+	KUNIT_EXPECT_EQ(test, ferry_limit(stock, 5, most), 5 * stock);
+	KUNIT_EXPECT_EQ(test, ferry_limit(stock, 17, most), most);
+	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, most), most);
+	/* Where pages are large one such batch may be more than the knob allows. */
+	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, stock / 2), stock);
 }
 
 /* Batches grow with a migrator that gains by it, and shrink when it copied alone. */
 static void limit_forgets_when_alone(struct kunit *test)
 {
+	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	struct ferry_entry entry = {};
 
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
 	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
-	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, 513));
-	ferry_rate_update(&entry, 0, NSEC_PER_USEC);
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, 513));
+	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
+	/* Nothing is learnt of one that was too small to be shared. */
+	batch->bytes = (FERRY_BATCH_FOLIOS - 1) * PAGE_SIZE;
+	ferry_rate_forget(&entry, batch);
+	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
+	batch->bytes = FERRY_BATCH_FOLIOS * PAGE_SIZE;
+	ferry_rate_forget(&entry, batch);
+	KUNIT_EXPECT_EQ(test, entry.rate, 0);
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES + 1));
 	ferry_limit_update(NULL);
 }
 
-/* Split folios of a large batch are cut to what one batch may lock. */
+/* Split folios of a large batch are cut to what one batch may lock; when off, not at all. */
 static void cut_bounds_folios(struct kunit *test)
 {
-	unsigned int i, nr = FERRY_BATCH_FOLIOS + 10;
+	unsigned int i, nr = FERRY_LOCKED_FOLIOS + 10;
 	struct folio *folio, *next;
 	LIST_HEAD(folios);
 	LIST_HEAD(batch);
@@ -113,10 +124,13 @@ static void cut_bounds_folios(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, folio);
 		list_add_tail(&folio->lru, &folios);
 	}
-	ferry_cut_batch(&folios, &batch);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), FERRY_BATCH_FOLIOS);
+	__ferry_cut_batch(&folios, &batch);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), FERRY_LOCKED_FOLIOS);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch) + list_count_nodes(&folios), nr);
-	list_splice(&folios, &batch);
+	list_splice_init(&batch, &folios);
+	ferry_cut_batch(&folios, &batch);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), nr);
+	KUNIT_EXPECT_TRUE(test, list_empty(&folios));
 	list_for_each_entry_safe(folio, next, &batch, lru)
 		folio_put(folio);
 }
