@@ -151,6 +151,15 @@ def test_off_is_measured_in_turn_in_one_boot(made_up_guest: Guest, capsys: pytes
     assert ["--migrc 0" in line for line in second] == [False, True]
 
 
+def test_readers_are_told_and_make_a_row_of_their_own(made_up_guest: Guest,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--workload", "single", "--readers", "2", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "single, 2 readers"
+    assert all("--readers 2" in line for line in made_up_guest.booted[0][2].splitlines() if "--workload" in line)
+    with pytest.raises(UsageError, match="whose threads look up"):
+        tlb.plan_for(parsed("--workload", "xslookup", "--readers", "2"))
+
+
 def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--workload", "xslookup", "--ratio", "1:4,1:8,1:99", "--quick", "--format", "json")
     assert bench(*words) == 0

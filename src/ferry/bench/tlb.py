@@ -54,6 +54,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="stock", choices=tuple(tlb_plan.BASELINES),
         help="the unpatched kernel, in boots between ours (stock, the default), or migrc off in the same boot (off)")
     add("--max-bytes", type=tlb_plan.quarantine_bytes, metavar="N", help="bound of migrc's quarantine, as in 16m")
+    add("--readers", type=tlb_plan.reader_count, metavar="N", help="threads that read (default: one for each CPU)")
     add("--samples", type=int, metavar="N", help="of each side of a row (default: 15, or 10 if quick)")
     return parser
 
@@ -63,11 +64,14 @@ def plan_for(args: argparse.Namespace) -> Plan:
     names = args.workload or list(tlb_plan.DEFAULT_WORKLOADS)
     if args.ratio and "xslookup" not in names:
         raise UsageError("--ratio is of xslookup", hint="--workload xslookup")
+    if args.readers and "xslookup" in names:
+        raise UsageError("--readers is not of xslookup, whose threads look up", hint="--workload single")
     samples = args.samples if args.samples is not None else stats.MIN_SAMPLES if args.quick else SAMPLES
     if samples < stats.MIN_SAMPLES:
         raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",
                          hint=f"--samples {stats.MIN_SAMPLES}")
-    works = tlb_plan.works(names, boards.load(args.board), args.ratio or list(tlb_plan.DEFAULT_RATIOS), args.quick)
+    works = tlb_plan.works(names, boards.load(args.board), args.ratio or list(tlb_plan.DEFAULT_RATIOS), args.quick,
+                           args.readers)
     return Plan(works, args.baseline, samples, boots=2 if args.quick else 3, max_bytes=args.max_bytes)
 
 

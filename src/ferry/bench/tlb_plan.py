@@ -66,6 +66,7 @@ class Work:
     arguments: tuple[str, ...]
     total_bytes: int
     ratio: str | None = None
+    readers: int | None = None
 
     @property
     def key(self) -> str:
@@ -76,6 +77,11 @@ class Work:
     def name(self) -> str:
         """For people."""
         return self.workload if self.ratio is None else f"{self.workload} {self.ratio}"
+
+    @property
+    def identity(self) -> str:
+        """What its results may be compared with: more than its name where readers were chosen."""
+        return self.workload if self.readers is None else f"{self.workload}, {self.readers} readers"
 
     @property
     def unit(self) -> str:
@@ -107,25 +113,27 @@ class Plan:
         return [[work for work in self.works if work.board == machine] for machine in machines]
 
 
-def works(names: list[str], board: Board, ratios: list[str], quick: bool) -> tuple[Work, ...]:
+def works(names: list[str], board: Board, ratios: list[str], quick: bool,
+          readers: int | None = None) -> tuple[Work, ...]:
     """One for each workload, and for xslookup one for each ratio of fast to slow memory."""
     found: list[Work] = []
     for name in dict.fromkeys(names):
         if name == "xslookup":
             found += [xslookup(board, ratio, quick) for ratio in dict.fromkeys(ratios)]
         else:
-            found.append(tlbbench(name, board, quick))
+            found.append(tlbbench(name, board, quick, readers))
     return tuple(found)
 
 
-def tlbbench(workload: str, board: Board, quick: bool) -> Work:
+def tlbbench(workload: str, board: Board, quick: bool, readers: int | None = None) -> Work:
     """Each on the machine that it needs."""
     machine = {"hinting": tiered(board), "compaction": lone(board)}.get(workload, board)
     moves = (QUICK_MOVES if quick else MOVES).get(workload)
     words = ["--workload", workload, "--settle-ms", str(QUICK_SETTLE_MS if quick else SETTLE_MS)]
     words += ["--moves", str(moves)] if moves else ["--from", "1", "--to", "0"]
+    words += ["--readers", str(readers)] if readers else []
     total = moves * PAGE if moves else machine.nodes[1].memory_mib * MIB
-    return Work(workload, machine, "tlbbench", tuple(words), total)
+    return Work(workload, machine, "tlbbench", tuple(words), total, readers=readers)
 
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
@@ -153,6 +161,13 @@ def sizes(ratio: str) -> tuple[int, int]:
     """MiB of the fast and the slow node."""
     fast, slow = map(int, ratio.split(":"))
     return FAST_MIB, -(-FAST_MIB * slow // fast // SECTION_MIB) * SECTION_MIB
+
+
+def reader_count(text: str) -> int:
+    """A number of threads, as many as tlbbench takes: an argparse type."""
+    if not text.isdecimal() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 to 4096")
+    return int(text)
 
 
 def ratio_of(text: str) -> str:

@@ -185,7 +185,7 @@ def row(document: Document, plan: Plan, work: Work, outcomes: Sequence[Outcome])
         total_bytes=work.total_bytes, unit=work.unit, samples=rates, sample_ids=ids(ours),
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
         ratio_to_baseline=None, failures=theirs.failures + ours.failures, path=MIGRC.label, device=work.name,
-        workload=work.workload, baseline_samples=theirs.values(rate), baseline_sample_ids=ids(theirs),
+        workload=work.identity, baseline_samples=theirs.values(rate), baseline_sample_ids=ids(theirs),
     )
     baseline = baseline_of(document, made)
     made["ratio_to_baseline"] = stats.ratio(made, baseline) if baseline else None
