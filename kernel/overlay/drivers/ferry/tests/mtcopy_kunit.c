@@ -235,11 +235,17 @@ static void mtcopy_helpers_idle(struct kunit *test)
 static void mtcopy_looks_little(struct kunit *test)
 {
 	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
-	unsigned int round;
+	unsigned int round, idle = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
-	for (round = 0; round < 1000; round++)
+	for (round = 0; round < 1000; round++) {
+		idle += mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
 		KUNIT_EXPECT_EQ(test, mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0), 0);
+		usleep_range(100, 200);
+	}
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "there is no other CPU");
+	KUNIT_EXPECT_GT(test, idle, 0);
 }
 
 static int mtcopy_suite_init(struct kunit *test)
