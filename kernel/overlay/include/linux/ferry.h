@@ -152,7 +152,8 @@ static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pag
  * @batch:	an empty list, receives at least one folio
  *
  * Folios that were split from one large batch are too many for a second one. Without an
- * offload migrator the batch was small, and they are taken together, as ever.
+ * offload migrator the batch was small, and they are taken together, as ever; so are those
+ * of one last large batch, when the migrator is deselected under it.
  *
  * Context: any; the caller owns both lists.
  */

@@ -23,6 +23,11 @@ static unsigned int spread_rank(unsigned int cpu)
 	return rank;
 }
 
+static unsigned int spread_number(unsigned int cpu)
+{
+	return cpu;
+}
+
 static void spread_names_each_once(struct kunit *test)
 {
 	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
@@ -38,7 +43,9 @@ static void spread_names_each_once(struct kunit *test)
 	}
 }
 
-static void spread_near_first(struct kunit *test)
+/* By distance, then by what @second says of a CPU. */
+static void spread_in_order(struct kunit *test, enum ferry_spread spread,
+			    unsigned int (*second)(unsigned int cpu))
 {
 	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	unsigned int i, nr;
@@ -46,35 +53,26 @@ static void spread_near_first(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for_each_online_node(nid) {
-		nr = ferry_spread_cpus(nid, FERRY_SPREAD_NODE, cpus, nr_cpu_ids);
+		nr = ferry_spread_cpus(nid, spread, cpus, nr_cpu_ids);
 		for (i = 1; i < nr; i++) {
 			int last = spread_distance(cpus[i - 1], nid);
 			int next = spread_distance(cpus[i], nid);
 
 			KUNIT_EXPECT_LE(test, last, next);
 			if (last == next)
-				KUNIT_EXPECT_LT(test, cpus[i - 1], cpus[i]);
+				KUNIT_EXPECT_LE(test, second(cpus[i - 1]), second(cpus[i]));
 		}
 	}
 }
 
+static void spread_near_first(struct kunit *test)
+{
+	spread_in_order(test, FERRY_SPREAD_NODE, spread_number);
+}
+
 static void spread_takes_caches_in_turn(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
-	unsigned int i, nr;
-	int nid;
-
-	KUNIT_ASSERT_NOT_NULL(test, cpus);
-	for_each_online_node(nid) {
-		nr = ferry_spread_cpus(nid, FERRY_SPREAD_LLC, cpus, nr_cpu_ids);
-		for (i = 1; i < nr; i++) {
-			KUNIT_EXPECT_LE(test, spread_distance(cpus[i - 1], nid),
-					spread_distance(cpus[i], nid));
-			if (spread_distance(cpus[i - 1], nid) == spread_distance(cpus[i], nid))
-				KUNIT_EXPECT_LE(test, spread_rank(cpus[i - 1]),
-						spread_rank(cpus[i]));
-		}
-	}
+	spread_in_order(test, FERRY_SPREAD_LLC, spread_rank);
 }
 
 static struct kunit_case spread_cases[] = {
