@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, boot, proc, splat
-from ferry.build import Kernel
+from ferry import boards, proc
 from ferry.errors import InfraError, Splat, TimedOut
+from ferry.kernel.build import Kernel
+from ferry.vm import boot, splat
 
 STAMP = "[    1.234567] "
 

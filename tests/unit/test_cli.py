@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry import apt, cli, doctor, errors, paths, proc, setup
+from ferry import errors, paths, proc
+from ferry.commands import cli, doctor, setup
+from ferry.debian import apt
 from ferry.errors import FerryError, InfraError, TimedOut
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import made_up
 import pytest
 
-from ferry import compare
-from ferry.bench.document import Document
 from ferry.errors import UsageError
+from ferry.results import compare
+from ferry.results.document import Document
 
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from ferry import boards
-from ferry.bench import memmap, memmap_guest, memmap_native, table
-from ferry.bench.document import SCHEMA, Document, Row
+from ferry.bench import memmap, memmap_guest, memmap_native
 from ferry.errors import UsageError
+from ferry.results import table
+from ferry.results.document import SCHEMA, Document, Row
 
 
 def line(path: str, ns: int, turn: int, layout: str = "order0", threads: int = 1) -> str:

@@ -13,11 +13,13 @@ import made_up
 import pytest
 
 import ferry.bench
-from ferry import boot, build, guest, kvm, runs
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
-from ferry.build import Kernel
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.results import runs
+from ferry.vm import boot, guest_programs, kvm
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
 
@@ -66,7 +68,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in

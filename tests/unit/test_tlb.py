@@ -15,11 +15,14 @@ import pytest
 
 import ferry.bench
 import golden
-from ferry import boards, boot, build, compare, formats, guest, kvm, report, runs
-from ferry.bench import meta, table, tlb, tlb_guest, tlb_plan, tlb_rows
-from ferry.bench.tlb_rows import TlbRow, rows_of
+from ferry import boards
+from ferry.bench import meta, tlb, tlb_guest, tlb_plan, tlb_rows
 from ferry.boards import Board
 from ferry.errors import AllSkipped, UsageError
+from ferry.kernel import build
+from ferry.results import compare, formats, report, runs, table
+from ferry.results.document import TlbRow, rows_of
+from ferry.vm import boot, guest_programs, kvm
 
 WOBBLE = (1.00, 1.01, 0.99, 1.02, 0.98)
 
@@ -88,7 +91,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest, "programs", lambda arch: {name: Path("/made-up") / name
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {name: Path("/made-up") / name
                                                          for name in ("tlbbench", "xslookup")})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})

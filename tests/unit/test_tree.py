@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from tiny_kernel import CORE, MIGRATE, PATCH, make_clone, make_source, make_tree, write
 
-from ferry import checks, gitrepo, patches, progress, tree
+from ferry import progress
 from ferry.errors import InfraError, UsageError
-from ferry.source import Source
+from ferry.series import checks, gitrepo, patches, tree
+from ferry.series.source import Source
 
 
 @pytest.fixture
