@@ -80,8 +80,8 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program.parent.mkdir()
     program.write_text("program")
     program.chmod(0o755)
-    monkeypatch.setattr(initramfs.foreign, "unpacked", lambda package, arch: tmp_path / "debian")
-    monkeypatch.setattr(initramfs.guest, "programs", lambda arch: {"movebench": program})
+    monkeypatch.setattr(initramfs.packages, "unpacked", lambda package, arch: tmp_path / "debian")
+    monkeypatch.setattr(initramfs.guest_programs, "programs", lambda arch: {"movebench": program})
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_board_that_cannot_be_here_is_a_skip_with_a_reason(monkeypatch: pytest
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("FERRY_APT_ETC", str(tmp_path / "no-apt"))
     assert "no Debian mirror" in str(boards.unavailable(board))
-    monkeypatch.setattr(boards.foreign, "unpacked", lambda package, arch: tmp_path)
+    monkeypatch.setattr(boards.packages, "unpacked", lambda package, arch: tmp_path)
     assert boards.unavailable(board) is None
 
 

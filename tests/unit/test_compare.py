@@ -11,6 +11,7 @@ from pathlib import Path
 import made_up
 import pytest
 
+from ferry.commands import compare as verb
 from ferry.errors import UsageError
 from ferry.results import compare
 from ferry.results.document import Document
@@ -25,7 +26,7 @@ def compared(before: Document, after: Document, folder: Path, threshold: float =
         paths.append(folder / f"{name}.json")
         paths[-1].write_text(json.dumps([document]))
     before_path, after_path = map(str, paths)
-    return compare.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
+    return verb.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
 
 
 def verdicts(output: str) -> dict[str, str]:

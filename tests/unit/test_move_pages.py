@@ -12,9 +12,9 @@ from typing import Any
 import made_up
 import pytest
 
-import ferry.bench
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
+from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
@@ -76,13 +76,13 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    ferry.bench.add_parser(parser.add_subparsers())
+    bench_verb.add_parser(parser.add_subparsers())
     return parser.parse_args(["bench", "move_pages", *words])
 
 
 def bench(*words: str) -> int:
     args = parsed(*words)
-    return ferry.bench.run(args)
+    return bench_verb.run(args)
 
 
 def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

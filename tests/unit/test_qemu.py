@@ -14,7 +14,7 @@ from ferry import boards, proc
 from ferry.debian import apt, packages
 from ferry.errors import AllSkipped, InfraError
 from ferry.kernel.build import Kernel
-from ferry.vm import boot
+from ferry.vm import boot, qemu
 
 PACKAGES = ("libc6_2.deb", "qemu-system-x86_11.deb")
 ABLE = "#!/bin/sh\necho 'vfio-user-pci options:'\n"
@@ -121,9 +121,9 @@ def test_host_that_cannot_have_it_skips_the_board(cache: Path, monkeypatch: pyte
 def test_boot_names_the_program_to_virtme(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = installed(monkeypatch, tmp_path, ABLE)
     kernel = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
-    line = boot._qemu_line(boards.load("x86-ptdma"), kernel, tmp_path, ())
+    line = qemu.command_line(boards.load("x86-ptdma"), kernel, tmp_path, (), "script")
     assert line[line.index("--qemu") + 1] == own
-    assert "--qemu" not in boot._qemu_line(boards.load("x86-numa"), kernel, tmp_path, ())
+    assert "--qemu" not in qemu.command_line(boards.load("x86-numa"), kernel, tmp_path, (), "script")
 
 
 def pretend_apt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, says: str = "",
