@@ -19,7 +19,6 @@ VERBS = (
     "doctor",
     "setup",
     "source",
-    "tree",
     "series",
     "config",
     "build",

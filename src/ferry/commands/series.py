@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The verb `series`: check it, export it as mails, import mails or commits."""
+"""The verb `series`: list, check and export the series, check them out as a git tree and import it."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ferry import progress
-from ferry.errors import TestFailure, UsageError
+from ferry.errors import TestFailure
 from ferry.kernel import series_build
-from ferry.series import checks, gitrepo, patches, source
+from ferry.series import checks, gitrepo, patches, source, tree
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = sub.add_parser("series", help="check, export or import the patch series")
+    parser = sub.add_parser("series", help="list, check, export, check out or import the patch series")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser(
-        "check", help="what must hold before anyone is asked to read it; exit 1 when it does not"
-    )
-    check.add_argument("--build", action="store_true", help="also compile mm/ and drivers/ferry after each patch")
-    export = actions.add_parser("export", help="write numbered mails with a cover letter for git am")
-    export.add_argument("directory", type=Path, metavar="DIR")
+    actions.add_parser("list", help="each series, its number of patches, and the series that it stands on")
+    check = actions.add_parser("check", help="check patches, names, layers and style; exit 1 when a check fails")
+    check.add_argument("--build", action="store_true", help="also compile each series after each of its patches")
+    export = actions.add_parser("export", help="write a series as numbered mails for git am")
+    export.add_argument("name", metavar="NAME", help="see: ferry series list")
+    export.add_argument("directory", type=Path, metavar="DIR", help="created if missing")
     export.add_argument("--signoff", action="store_true", help="add your own Signed-off-by")
-    bring = actions.add_parser("import", help="rewrite kernel/overlay and kernel/patches from mails or commits")
-    bring.add_argument("origin", type=Path, metavar="DIR", help="a directory of *.patch mails, or a git tree")
-    bring.add_argument("--range", metavar="A..B", help=f"commits of a git tree (default: {gitrepo.BASE_TAG}..HEAD)")
+    checkout = actions.add_parser("checkout", help="make a git tree of the kernel with one commit a patch")
+    checkout.add_argument("directory", type=Path, metavar="DIR", help="a new or empty directory")
+    bring = actions.add_parser("import", help="rewrite kernel/overlay and kernel/series from such a tree's commits")
+    bring.add_argument("directory", type=Path, metavar="DIR", help="a tree made by checkout")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "list":
+        for series in patches.all_series():
+            requires = f" (on {', '.join(series.requires)})" if series.requires else ""
+            print(f"{series.name:18}{len(series.patches):3}  {series.subject}{requires}")
+        return 0
     base = source.obtain()
     if args.action == "check":
         return _check(base, build=args.build)
     if args.action == "export":
-        for mail in gitrepo.export(base, args.directory, signoff=args.signoff):
+        for mail in gitrepo.export(base, args.name, args.directory, signoff=args.signoff):
             print(mail)
-    elif args.origin.is_dir():
-        _import(args.origin, args.range, base)
+    elif args.action == "checkout":
+        tree.checkout(base, args.directory)
+        progress.note(f"edit and commit in {args.directory}, then: ./ferry series import {args.directory}")
     else:
-        raise UsageError(f"{args.origin} is not a directory", hint="a directory of mails, or a git tree")
+        gitrepo.import_tree(args.directory, base)
     return 0
-
-
-def _import(origin: Path, revisions: str | None, base: source.Source) -> None:
-    if (origin / ".git").exists():
-        gitrepo.bring_back(origin, base, revisions or f"{gitrepo.BASE_TAG}..HEAD")
-    else:
-        gitrepo.import_mails(origin, base)
 
 
 def _check(base: source.Source, *, build: bool) -> int:
@@ -56,8 +56,8 @@ def _check(base: source.Source, *, build: bool) -> int:
         with progress.stage("building after each patch") as stage:
             failed += _show(series_build.builds(base, stage))
     if failed:
-        raise TestFailure(f"{failed} of the series' checks failed", hint="mend what is named above")
-    print(f"{len(patches.load())} patches on Linux {base.version}: all checks hold")
+        raise TestFailure(f"{failed} of the series' checks failed", hint="correct what is named above")
+    print(f"{len(patches.load())} patches on Linux {base.version}: all checks pass")
     return 0
 
 

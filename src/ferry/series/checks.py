@@ -6,19 +6,19 @@ from __future__ import annotations
 import re
 import statistics
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import proc
 from ferry.errors import FerryError, InfraError
 from ferry.series import gitrepo, patches, tree
-from ferry.series.patches import Patch
+from ferry.series.patches import Patch, Series
 from ferry.series.source import Source, base, makefile_version
 
 MEDIAN_LINES, MOST_LINES, LONGEST_LINES = 15, 45, 80
 """A function's lines: the median, nine out of ten, and any."""
-_RESERVED = re.compile(r"\b(?:migrate_offload\w*|migrate_copy_offload\w*)\b|\bstruct migrator\b")
+_RESERVED = re.compile(r"\b(?:migrate_(?:copy_)?offload\w*|memcpy_(?:streaming|nt)\w*)\b|\bstruct migrator\b")
 """Names of the series being reviewed upstream; both must be able to live in one tree."""
 
 
@@ -32,17 +32,53 @@ class Outcome:
 
 
 def run_all(source: Source) -> Iterator[Outcome]:
-    """Every check that reads; the first ones stand for those after them."""
-    series, overlay = patches.load(), patches.overlay_files()
+    """Every check that reads; the later ones assume that the earlier ones hold."""
+    listed, overlay = patches.all_series(), patches.overlay_files()
+    every = patches.load()
     yield Outcome("base version", tuple(_base_version(source)), f"Linux {source.version}")
+    yield Outcome("series", tuple(_folders(listed)), ", ".join(series.name for series in listed))
     yield Outcome("no overlay file exists in the base", tuple(_collisions(source, overlay)), f"{len(overlay)} files")
-    yield Outcome("each overlay file is introduced once", tuple(_introductions(series, overlay)))
-    yield Outcome("patches apply, no fuzz, no offset", tuple(_application(source, series)), f"{len(series)} patches")
-    yield Outcome("no Signed-off-by", tuple(_signed(series, overlay)))
-    yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(series, overlay)))
+    yield Outcome("each overlay file is introduced once", tuple(_introductions(every, overlay)))
+    yield Outcome("patches apply, no fuzz, no offset", tuple(_application(source, every)), f"{len(every)} patches")
+    yield Outcome("no Signed-off-by", tuple(_signed(every, overlay)))
+    yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
     yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths))
-    yield Outcome("checkpatch --strict", tuple(_checkpatch(source, series)))
+    for series in listed:
+        yield from _series(source, series)
+
+
+def _folders(listed: Sequence[Series]) -> Iterator[str]:
+    """Folders that kernel/base.toml does not name, and series without patches or without a cover letter."""
+    names = {series.name for series in listed}
+    for path in sorted(patches.series_dir().iterdir()):
+        if path.name not in names:
+            yield f"kernel/base.toml names no series {path.name}"
+    for series in listed:
+        if not series.patches:
+            yield f"the series {series.name} is empty"
+        if len(series.patches) > 1 and not series.cover[0]:
+            yield f"the series {series.name} has no cover-letter"
+
+
+def _series(source: Source, series: Series) -> Iterator[Outcome]:
+    """What holds of one series on its prerequisites: no fuzz, git am takes its mails, checkpatch accepts them."""
+    before = [*patches.prerequisites(series), *series.patches]
+    wrong = tuple(_application(source, before, exact=False))
+    yield Outcome(f"{series.name} applies on {' and '.join(series.requires) or 'the base'}, no fuzz", wrong)
+    if wrong or not series.patches:
+        return
+    with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
+        mails = gitrepo.export(source, series.name, Path(scratch), signoff=False)[bool(series.cover[0]):]
+        yield Outcome(f"{series.name} exports, and git am takes it", tuple(_taken(source, series, mails)))
+        yield Outcome(f"{series.name} passes checkpatch --strict", tuple(_checkpatch(source, mails)))
+
+
+def _taken(source: Source, series: Series, mails: Sequence[Path]) -> Iterator[str]:
+    try:
+        gitrepo.applies(source, series, mails)
+    except InfraError as error:
+        yield error.cause
 
 
 def _base_version(source: Source) -> Iterator[str]:
@@ -57,7 +93,7 @@ def _collisions(source: Source, overlay: dict[str, Path]) -> Iterator[str]:
         yield error.cause
 
 
-def _introductions(series: list[Patch], overlay: dict[str, Path]) -> Iterator[str]:
+def _introductions(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterator[str]:
     for name in overlay:
         by = [patch.name for patch in series if name in patches.introduced(patch, overlay)]
         if len(by) != 1:
@@ -68,22 +104,22 @@ def _introductions(series: list[Patch], overlay: dict[str, Path]) -> Iterator[st
                 yield f"{patch.name} introduces {path}, which kernel/overlay has not"
 
 
-def _application(source: Source, series: list[Patch]) -> Iterator[str]:
+def _application(source: Source, series: Sequence[Patch], *, exact: bool = True) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
         try:
-            patches.apply_onto(source, series, Path(scratch), exact=source.version == base().version)
+            patches.apply_onto(source, series, Path(scratch), exact=exact and source.version == base().version)
         except InfraError as error:
             yield error.cause
 
 
-def _signed(series: list[Patch], overlay: dict[str, Path]) -> Iterator[str]:
+def _signed(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterator[str]:
     texts = {patch.name: patch.text for patch in series} | {name: path.read_text() for name, path in overlay.items()}
     for name, text in texts.items():
         if re.search(r"^Signed-off-by:", text, re.MULTILINE | re.IGNORECASE):
             yield f"{name} carries a Signed-off-by; `series export --signoff` adds the exporter's own"
 
 
-def _names(series: list[Patch], overlay: dict[str, Path]) -> Iterator[str]:
+def _names(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterator[str]:
     for name, path in overlay.items():
         text = path.read_text()
         for symbol in re.findall(r"^EXPORT_SYMBOL\w*\((\w+)", text, re.MULTILINE):
@@ -150,15 +186,11 @@ def describe_lengths(lengths: dict[str, int]) -> str:
     )
 
 
-def _checkpatch(source: Source, series: list[Patch]) -> Iterator[str]:
-    """Of the exported mails, which hold the overlay and the hooks alike."""
-    if not series:
-        return
-    with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
-        mails = gitrepo.export(source, Path(scratch) / "mails", signoff=False)[1:]
-        command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
-        # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file.
-        command += ["--terse", "--show-types", "--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]
-        done = proc.run([*command, *mails], cwd=source.path)
+def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:
+    """Of the exported mails, which hold the overlay files and the hooks alike."""
+    command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
+    # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file.
+    command += ["--terse", "--show-types", "--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]
+    done = proc.run([*command, *mails], cwd=source.path)
     if done.status:
-        yield from (line.replace(str(scratch), "").lstrip("/") for line in done.tail if line.strip())
+        yield from (line.replace(f"{mails[0].parent}/", "") for line in done.tail if line.strip())

@@ -13,17 +13,21 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import proc, progress
 from ferry.errors import InfraError, UsageError
 from ferry.series import patches
-from ferry.series.patches import Patch
+from ferry.series.patches import Patch, Series
 from ferry.series.source import Source, base
 
 BASE_TAG = "ferry-base"
 """Marks the commit of the unpatched base."""
+_REVISIONS = f"{BASE_TAG}..HEAD"
+_START = "ferry-series"
+"""Marks the commit that a series to be exported starts from."""
 
 _IDENTITY = {
     f"GIT_{role}_{key}": value
@@ -67,7 +71,7 @@ def commit_base(repo: Path, source: Source) -> None:
     git(repo, "tag", BASE_TAG)
 
 
-def touched_base(repo: Path, source: Source, series: list[Patch]) -> None:
+def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
     """Fill a new repository with only the base files that the series touches, and commit them: seconds, not minutes."""
     init(repo)
     # The attributes say how hunks are labelled.
@@ -78,8 +82,11 @@ def touched_base(repo: Path, source: Source, series: list[Patch]) -> None:
     commit_base(repo, source)
 
 
-def commit_series(repo: Path, source: Source, series: list[Patch]) -> None:
-    """One commit a patch, each with its author, date and message, and with the overlay files it introduces."""
+def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "") -> None:
+    """One commit a patch, each with its author, date and message, and with the overlay files it introduces.
+
+    `trailer` is added to each message.
+    """
     overlay = patches.overlay_files()
     for patch in series:
         if patch.files:
@@ -88,10 +95,10 @@ def commit_series(repo: Path, source: Source, series: list[Patch]) -> None:
         for name in new:
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(overlay[name], repo / name)
-        _commit(repo, patch, [*patch.files, *new])
+        _commit(repo, patch, [*patch.files, *new], trailer)
 
 
-def _commit(repo: Path, patch: Patch, names: list[str]) -> None:
+def _commit(repo: Path, patch: Patch, names: list[str], trailer: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         message, diff = Path(scratch) / "message", Path(scratch) / "diff"
         fields = git(repo, "mailinfo", "--encoding=UTF-8", message, diff, stdin=patch.text)
@@ -100,68 +107,78 @@ def _commit(repo: Path, patch: Patch, names: list[str]) -> None:
     if names:
         git(repo, "add", "-A", "-f", "--", *names)
     author = f"--author={header['Author']} <{header['Email']}>"
-    text = f"{header['Subject']}\n\n{body}\n"
+    text = f"{header['Subject']}\n\n{body}\n" + (f"\n{trailer}\n" if trailer else "")
     git(repo, "commit", "-q", "--allow-empty", author, f"--date={header['Date']}", "-F", "-", stdin=text)
 
 
 @dataclass(frozen=True)
 class _Commit:
-    """A commit on its way back: the base files it changes and the overlay files it adds."""
+    """A commit to import: its series, the base files it changes and the overlay files it adds."""
 
     id: str
+    series: str
     changed: list[str]
     added: list[str]
 
 
-def bring_back(repo: Path, source: Source, revisions: str) -> None:
-    """Rewrite kernel/overlay and kernel/patches from the commits of `revisions` in `repo`.
+def import_tree(repo: Path, source: Source) -> None:
+    """Rewrite kernel/overlay and the patches of kernel/series from the commits since BASE_TAG in `repo`.
 
-    Raises UsageError when the tree has uncommitted changes, does not know `revisions`, or changes nothing, and when
-    something in kernel/ would be lost that git does not have.
+    A commit belongs to the series that its `Series:` line names; without one, to the series of the commit before.
+    Raises UsageError when the tree has uncommitted changes, is not of `checkout`, or changes nothing, when a commit
+    names no series, and when something in kernel/ would be lost that git does not have.
     """
-    _check_ready(repo, revisions)
-    head = revisions.rpartition("..")[2] or "HEAD"
-    commits = _commits(repo, source, revisions, head)
+    _check_ready(repo)
+    commits = _commits(repo, source)
     if not commits:
-        raise UsageError(f"{revisions} of {repo} holds no commit that changes anything", hint="git commit, then again")
-    mails = [
-        (_file_name(repo, number, one), _mail(repo, source, one, commits)) for number, one in enumerate(commits, 1)
-    ]
+        raise UsageError(f"{repo} holds no commit that changes anything", hint="git commit, then again")
+    mails: dict[Path, str] = {}
+    for name in base().series:
+        mine = [commit for commit in commits if commit.series == name]
+        for number, one in enumerate(mine, 1):
+            mails[patches.series_dir() / name / _file_name(repo, number, one)] = _mail(repo, source, one, commits)
     names = sorted(name for one in commits for name in one.added)
     with tempfile.TemporaryDirectory() as scratch:
-        files = _fetch(repo, head, names, Path(scratch))
+        files = _fetch(repo, names, Path(scratch))
         _check_nothing_is_lost(mails, files)
-        _write_patches(base().patches, mails)
+        _write_patches(mails)
         _write_overlay(files)
     progress.note(f"{len(mails)} patches written; see: git diff kernel, ./ferry series check")
 
 
-def _check_ready(repo: Path, revisions: str) -> None:
+def _check_ready(repo: Path) -> None:
     if not (repo / ".git").exists():
-        raise UsageError(f"{repo} is not a git tree", hint=f"./ferry tree {repo} makes one")
+        raise UsageError(f"{repo} is not a git tree", hint=f"./ferry series checkout {repo} makes one")
     if git(repo, "status", "--porcelain", "--untracked-files=no").strip():
         raise UsageError(f"{repo} has changes that are not committed", hint=f"git -C {repo} commit, then again")
     try:
-        git(repo, "rev-list", "-1", revisions)
+        git(repo, "rev-list", "-1", _REVISIONS)
     except InfraError as error:
-        raise UsageError(f"{repo} does not know {revisions}", hint="--range BASE..HEAD") from error
+        hint = "./ferry series checkout DIR makes such a tree"
+        raise UsageError(f"{repo} has no tag {BASE_TAG}", hint=hint) from error
 
 
-def _commits(repo: Path, source: Source, revisions: str, head: str) -> list[_Commit]:
+def _commits(repo: Path, source: Source) -> list[_Commit]:
     """The commits in order. What a later commit does to an overlay file counts for the one that added it."""
-    final = set(git(repo, "ls-tree", "-r", "--name-only", "-z", head).split("\0"))
+    final = set(git(repo, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0"))
     seen: set[str] = set()
     commits = []
-    for commit in git(repo, "rev-list", "--reverse", "--no-merges", revisions).split():
+    series = ""
+    for commit in git(repo, "rev-list", "--reverse", "--no-merges", _REVISIONS).split():
+        subject, body = git(repo, "log", "-1", "--format=%s%n%b", commit).split("\n", 1)
+        named = re.findall(r"^Series:[ \t]*(\S+)[ \t]*$", body, re.MULTILINE)
+        series = named[-1] if named else series
+        if series not in base().series:
+            raise UsageError(f'"{subject}" is of no series of kernel/base.toml: {series or "its message names none"}',
+                             hint=f"a line `Series: NAME` in its message, one of {', '.join(base().series)}")
         listed = git(repo, "diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit)
         names = [name for name in listed.split("\0") if name]
         changed = [name for name in names if (source.path / name).exists()]
         added = [name for name in names if name not in changed and name in final and name not in seen]
         seen.update(added)
         if changed or added:
-            commits.append(_Commit(commit, changed, added))
+            commits.append(_Commit(commit, series, changed, added))
         else:
-            subject = git(repo, "log", "-1", "--format=%s", commit).strip()
             progress.note(f"folded into the patches that introduce its files: {subject}")
     return commits
 
@@ -175,7 +192,7 @@ def _mail(repo: Path, source: Source, commit: _Commit, commits: list[_Commit]) -
     """The stored form: a git-am mail whose diff holds the hooks, and whose body names the overlay files."""
     fields = git(repo, "log", "-1", "--format=%an <%ae>%n%aD%n%s%n%b", commit.id)
     author, date, subject, *body = fields.split("\n")
-    text = "\n".join(line for line in body if not re.match(r"(Signed-off-by|Overlay):", line)).strip()
+    text = "\n".join(line for line in body if not re.match(r"(Signed-off-by|Overlay|Series):", line)).strip()
     others = {name for other in commits if other is not commit for name in other.added}
     overlay = "".join(f"Overlay: {path}\n" for path in collapse(commit.added, others, source))
     parts = ["\n".join(textwrap.wrap(f"Subject: [PATCH] {subject}", 78, subsequent_indent=" ")), "", text]
@@ -202,18 +219,19 @@ def collapse(added: list[str], others: set[str], source: Source) -> list[str]:
     return shown
 
 
-def _fetch(repo: Path, head: str, names: list[str], scratch: Path) -> dict[str, Path]:
-    """The files as `head` has them, copied to `scratch`."""
+def _fetch(repo: Path, names: list[str], scratch: Path) -> dict[str, Path]:
+    """The files as HEAD has them, copied to `scratch`."""
     archive = scratch / ".tar"
-    git(repo, "archive", "-o", archive, head, "--", *names)
+    git(repo, "archive", "-o", archive, "HEAD", "--", *names)
     proc.capture(["tar", "-x", "-C", str(scratch), "-f", str(archive)])
     return {name: scratch / name for name in names}
 
 
-def _check_nothing_is_lost(mails: list[tuple[str, str]], files: dict[str, Path]) -> None:
+def _check_nothing_is_lost(mails: dict[Path, str], files: dict[str, Path]) -> None:
     new = {patches.overlay_dir() / name: path.read_bytes() for name, path in files.items()}
-    new |= {base().patches / name: text.encode(errors="surrogateescape") for name, text in mails}
-    unsaved = _unsaved(patches.overlay_dir()) + [path for path in _unsaved(base().patches) if path.suffix == ".patch"]
+    new |= {path: text.encode(errors="surrogateescape") for path, text in mails.items()}
+    unsaved = _unsaved(patches.overlay_dir())
+    unsaved += [path for path in _unsaved(patches.series_dir()) if path.suffix == ".patch"]
     if lost := [path for path in unsaved if path.read_bytes() != new.get(path)]:
         raise UsageError(f"{lost[0]} has changes that git does not have, and the series comes without them",
                          hint="git add kernel, or take the changes into the series; then again")
@@ -228,12 +246,13 @@ def _unsaved(directory: Path) -> list[Path]:
     return [path for name in listed.split("\0") if name and (path := directory / name).is_file()]
 
 
-def _write_patches(directory: Path, mails: list[tuple[str, str]]) -> None:
-    for old in directory.glob("*.patch"):
+def _write_patches(mails: dict[Path, str]) -> None:
+    """Make the patches exactly these; cover letters stay."""
+    for old in patches.series_dir().glob("*/*.patch"):
         old.unlink()
-    for name, text in mails:
-        (directory / name).write_text(text, errors="surrogateescape")
-    (directory / "series").write_text("".join(f"{name}\n" for name, _ in mails))
+    for path, text in mails.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, errors="surrogateescape")
 
 
 def _write_overlay(files: dict[str, Path]) -> None:
@@ -250,25 +269,49 @@ def _write_overlay(files: dict[str, Path]) -> None:
             directory.rmdir()
 
 
-def export(source: Source, directory: Path, *, signoff: bool) -> list[Path]:
-    """Write numbered mails with a cover letter; `git am` on a tree of the base takes them. Raises UsageError."""
-    series = patches.load()
-    if not series:
-        raise UsageError("the series is empty", hint=f"add a patch to {base().patches}")
+def commit_series(repo: Path, source: Source, series: Series) -> None:
+    """A new repository with the files that the series touches: base, prerequisites, _START, one commit a patch."""
+    before = patches.prerequisites(series)
+    touched_base(repo, source, [*before, *series.patches])
+    commit_patches(repo, source, before)
+    git(repo, "tag", _START)
+    commit_patches(repo, source, series.patches)
+
+
+def export(source: Source, name: str, directory: Path, *, signoff: bool) -> list[Path]:
+    """Write a series as numbered mails, with its cover letter where it has one. Raises UsageError.
+
+    `git am` takes them on a tree of the base with the series' prerequisites.
+    """
+    series = patches.find(name)
+    if not series.patches:
+        raise UsageError(f"the series {name} is empty", hint=f"add a patch to {patches.series_dir() / name}")
     if directory.exists() and any(directory.glob("*.patch")):
         raise UsageError(f"{directory} holds patches already", hint="another directory, or remove them")
     identity = _signer() if signoff else _IDENTITY
     with tempfile.TemporaryDirectory(prefix="ferry-export-") as scratch:
         repo = Path(scratch)
-        touched_base(repo, source, series)
         commit_series(repo, source, series)
         directory.mkdir(parents=True, exist_ok=True)
-        words = ["format-patch", "-q", "--cover-letter", "--no-renames", "--abbrev=12", "--zero-commit"]
-        words += ["--signoff"] if signoff else []
-        git(repo, *words, "-o", directory.absolute(), f"{BASE_TAG}..HEAD", identity=identity)
+        words = ["format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit"]
+        words += ["--cover-letter"] * bool(series.cover[0]) + ["--signoff"] * signoff
+        git(repo, *words, "-o", directory.absolute(), f"{_START}..HEAD", identity=identity)
     written = sorted(directory.glob("*.patch"))
-    _fill_cover(written[0])
+    if series.cover[0]:
+        _fill_cover(written[0], series)
     return written
+
+
+def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
+    """Apply exported mails by git am to the base and the prerequisites. Raises InfraError when git refuses one."""
+    with tempfile.TemporaryDirectory(prefix="ferry-am-") as scratch:
+        repo = Path(scratch)
+        commit_series(repo, source, series)
+        made = git(repo, "rev-parse", "HEAD^{tree}")
+        git(repo, "reset", "-q", "--hard", _START)
+        git(repo, "am", "-q", "--no-3way", *(mail.absolute() for mail in mails))
+        if git(repo, "rev-parse", "HEAD^{tree}") != made:
+            raise InfraError(f"git am makes another tree of the mails of {series.name} than the series is")
 
 
 def _signer() -> dict[str, str]:
@@ -282,22 +325,9 @@ def _signer() -> dict[str, str]:
     return {"GIT_COMMITTER_NAME": match[1], "GIT_COMMITTER_EMAIL": match[2]}
 
 
-def _fill_cover(mail: Path) -> None:
-    """The cover letter's subject is the first line of patches/<series>/cover-letter, its text the rest."""
-    stored = base().patches / "cover-letter"
-    if stored.is_file():
-        subject, _, text = stored.read_text().partition("\n")
-        filled = mail.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text.strip())
-        mail.write_text(filled)
-
-
-def import_mails(directory: Path, source: Source) -> None:
-    """Rewrite kernel/overlay and kernel/patches from numbered mails, such as `export` writes."""
-    found = [path for path in sorted(directory.glob("*.patch")) if not path.name.startswith("0000-")]
-    if not found:
-        raise UsageError(f"{directory} holds no patches", hint="./ferry series export DIR writes such a directory")
-    with tempfile.TemporaryDirectory(prefix="ferry-import-") as scratch:
-        repo = Path(scratch)
-        touched_base(repo, source, [Patch(path, path.read_text(errors="surrogateescape")) for path in found])
-        git(repo, "am", "-q", "--no-3way", *(path.absolute() for path in found))
-        bring_back(repo, source, f"{BASE_TAG}..HEAD")
+def _fill_cover(mail: Path, series: Series) -> None:
+    subject, text = series.cover
+    if series.requires:
+        text += "\n\n" + textwrap.fill(f"Prerequisites: the series {', '.join(series.requires)}.", 72)
+    filled = mail.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text)
+    mail.write_text(filled)

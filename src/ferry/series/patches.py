@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patch series as stored: git-am mails listed in `series`, and the overlay files each of them introduces."""
+"""The patch series as stored in kernel/series: git-am mails, and the overlay files that each of them introduces.
+
+A series is a folder; kernel/base.toml names the series that it stands on. A patch holds only the hooks in existing
+files; each `Overlay: PATH` line of its message names a file or folder of kernel/overlay that comes with it.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,19 +60,73 @@ def overlay_files() -> dict[str, Path]:
     return {str(path.relative_to(root)): path for path in sorted(root.rglob("*")) if path.is_file()}
 
 
+@dataclass(frozen=True)
+class Series:
+    """The patches of one subject, in order, and the series that they stand on, in the order in which those apply."""
+
+    name: str
+    requires: tuple[str, ...]
+    patches: tuple[Patch, ...]
+
+    @property
+    def cover(self) -> tuple[str, str]:
+        """Subject and text of the cover letter; ("", "") if there is none."""
+        path = series_dir() / self.name / "cover-letter"
+        subject, _, text = path.read_text().partition("\n") if path.is_file() else ("", "", "")
+        return subject, text.strip()
+
+    @property
+    def subject(self) -> str:
+        """What the series does: its cover letter's subject, or its only patch's."""
+        return self.cover[0] or " / ".join(patch.subject for patch in self.patches[:1])
+
+
+def series_dir() -> Path:
+    return paths.kernel_dir() / "series"
+
+
+def all_series() -> list[Series]:
+    """The series of kernel/base.toml, each after those that it stands on.
+
+    Raises UsageError when a series requires itself or one that is not listed.
+    """
+    wanted = base().series
+    closures: dict[str, tuple[str, ...]] = {}
+
+    def add(name: str, path: tuple[str, ...]) -> tuple[str, ...]:
+        if name not in wanted or name in path:
+            reason = f"{path[-1]} requires {name}, which " + ("requires it" if name in wanted else "is no series")
+            raise UsageError(f"kernel/base.toml: {reason}", hint="correct [series] of kernel/base.toml")
+        if name not in closures:
+            found = [other for direct in wanted[name] for other in (*add(direct, (*path, name)), direct)]
+            closures[name] = tuple(dict.fromkeys(found))
+        return closures[name]
+
+    for name in wanted:
+        add(name, ())
+    return [Series(name, requires, _patches(name)) for name, requires in closures.items()]
+
+
+def _patches(name: str) -> tuple[Patch, ...]:
+    return tuple(Patch(path, path.read_text()) for path in sorted((series_dir() / name).glob("*.patch")))
+
+
+def find(name: str) -> Series:
+    """The series called `name`. Raises UsageError that lists the known ones."""
+    for series in all_series():
+        if series.name == name:
+            return series
+    raise UsageError(f"no series is called {name!r}", hint=f"one of: {', '.join(base().series)}")
+
+
 def load() -> list[Patch]:
-    """The patches in the order of `series`. Raises UsageError when it names one that is not there."""
-    directory = base().patches
-    series = directory / "series"
-    if not series.is_file():
-        return []
-    named = [line.split("#")[0].strip() for line in series.read_text().splitlines()]
-    patches = []
-    for name in filter(None, named):
-        if not (directory / name).is_file():
-            raise UsageError(f"{series} names {name}, which is not there", hint="./ferry series check")
-        patches.append(Patch(directory / name, (directory / name).read_text()))
-    return patches
+    """The patches of all series, in the order in which they apply."""
+    return [patch for series in all_series() for patch in series.patches]
+
+
+def prerequisites(series: Series) -> list[Patch]:
+    """The patches of the series that this one stands on, in the order in which they apply."""
+    return [patch for name in series.requires for patch in find(name).patches]
 
 
 def introduced(patch: Patch, files: dict[str, Path]) -> list[str]:
@@ -79,7 +138,7 @@ def _covers(path: str, name: str) -> bool:
     return name == path or name.startswith(path.rstrip("/") + "/")
 
 
-def apply_onto(source: Source, series: list[Patch], scratch: Path, *, exact: bool = False) -> dict[str, Path]:
+def apply_onto(source: Source, series: Sequence[Patch], scratch: Path, *, exact: bool = False) -> dict[str, Path]:
     """Apply the series to copies, under `scratch`, of the files it touches; they are returned by their kernel path.
 
     No fuzz: a hunk whose context changed is refused; `exact` refuses one that moved, too. Raises InfraError that names
@@ -120,5 +179,5 @@ def _refused(source: Source, patch: Patch, said: tuple[str, ...]) -> InfraError:
     return InfraError(
         f"{patch.name} does not apply: {hunk or 'refused'} of {file or 'its file'}; "
         f"the patch is for Linux {base().version}, the source is Linux {source.version}",
-        hint=f"./ferry --source <a {base().version} tree> series check, or rebase it by ./ferry tree DIR",
+        hint=f"./ferry --source <a {base().version} tree> series check, or rebase it in ./ferry series checkout DIR",
     )

@@ -34,7 +34,8 @@ class Base:
     version: str
     oldest: str
     newest: str
-    patches: Path
+    series: dict[str, list[str]]
+    """The series of kernel/series, each with those that it stands on."""
     debian: dict[str, Any]
 
     @property
@@ -55,9 +56,7 @@ def base() -> Base:
     """What kernel/base.toml says."""
     raw = tomllib.loads((paths.kernel_dir() / "base.toml").read_text())
     kernel = raw["kernel"]
-    return Base(
-        kernel["version"], kernel["oldest"], kernel["newest"], paths.kernel_dir() / kernel["patches"], raw["debian"]
-    )
+    return Base(kernel["version"], kernel["oldest"], kernel["newest"], raw["series"], raw["debian"])
 
 
 def makefile_version(tree: Path) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import paths, proc, progress
@@ -28,7 +29,7 @@ def prepare(source: Source, kernel: str) -> Path:
     return source.path if kernel == "stock" else materialise(source, "ferry", patches.load())
 
 
-def materialise(source: Source, name: str, series: list[Patch]) -> Path:
+def materialise(source: Source, name: str, series: Sequence[Patch]) -> Path:
     """The tree called `name`: the base with these patches and the overlay files they introduce."""
     tree = ferry_tree(source, name)
     if not tree.is_dir():
@@ -43,7 +44,7 @@ def ferry_tree(source: Source, name: str = "ferry") -> Path:
     return paths.cache_dir() / "trees" / source.key / name
 
 
-def _wanted_files(source: Source, series: list[Patch], scratch: Path) -> dict[str, Path]:
+def _wanted_files(source: Source, series: Sequence[Patch], scratch: Path) -> dict[str, Path]:
     """What differs from the base, by kernel path: overlay files, and patched files made under `scratch`."""
     overlay = patches.overlay_files()
     refuse_collisions(source, overlay)
@@ -57,7 +58,7 @@ def refuse_collisions(source: Source, overlay: dict[str, Path]) -> None:
     if there:
         raise InfraError(
             f"kernel/overlay/{there[0]} exists in Linux {source.version} already",
-            hint="change it by a patch in kernel/patches instead",
+            hint="change it by a patch in kernel/series instead",
         )
 
 
@@ -101,10 +102,10 @@ def replace(target: Path, content: Path) -> None:
     fresh.replace(target)
 
 
-def make_git(source: Source, directory: Path) -> None:
+def checkout(source: Source, directory: Path) -> None:
     """An ordinary git tree to edit: the base in one commit, then one commit a patch. Raises UsageError, InfraError."""
     if directory.exists() and any(directory.iterdir()):
-        raise UsageError(f"{directory} exists and is not empty", hint="another directory, or --import to bring it back")
+        raise UsageError(f"{directory} exists and is not empty", hint="another directory, or ./ferry series import it")
     paths.need_disk(directory.absolute().parent, 4_000_000_000, "a git tree of the kernel")
     with progress.stage(f"copying Linux {source.version}"):
         directory.mkdir(parents=True, exist_ok=True)
@@ -113,4 +114,5 @@ def make_git(source: Source, directory: Path) -> None:
         gitrepo.init(directory)
         gitrepo.commit_base(directory, source)
     with progress.stage("committing the series"):
-        gitrepo.commit_series(directory, source, patches.load())
+        for series in patches.all_series():
+            gitrepo.commit_patches(directory, source, series.patches, f"Series: {series.name}")
