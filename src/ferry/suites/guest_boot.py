@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import progress
+from ferry import paths, progress
 from ferry.errors import AllSkipped, FerryError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
@@ -53,6 +53,11 @@ def debug_kernel(context: Context) -> Kernel:
 def load(kernel: Kernel, module: str = MODULE) -> str:
     """The shell line that loads a module, mtcopy's if none is named."""
     return f"insmod {shlex.quote(str(kernel.modules[module]))}"
+
+
+def script_line(name: str, *arguments: object) -> str:
+    """The shell line that runs a script of guest/scripts."""
+    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)])
 
 
 def select(migrator: str, **knobs: object) -> tuple[str, ...]:
