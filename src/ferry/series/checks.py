@@ -43,12 +43,12 @@ def run_all(source: Source) -> Iterator[Outcome]:
     yield Outcome("no Signed-off-by", tuple(_signed(every, overlay)))
     yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
-    yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths, overlay))
+    yield Outcome("function length", tuple(wrong_lengths(lengths)), describe_lengths(lengths, overlay))
     yield Outcome("no circle of files", tuple(layers.file_circles(overlay)))
     yield Outcome("headers of other parts", tuple(layers.foreign_includes(overlay)))
     yield Outcome("80 columns", tuple(layers.wide_lines(overlay)))
     figures = prose.of_overlay(overlay)
-    yield Outcome("prose", tuple(prose.judge(figures)), prose.describe(figures))
+    yield Outcome("prose", tuple(prose.exceeded(figures)), prose.describe(figures))
     for series in listed:
         yield from _series(source, series)
 
@@ -169,7 +169,7 @@ def _function_name(lines: list[str], brace: int) -> str:
     return match[1] if match else f"line {brace}"
 
 
-def judge_lengths(lengths: dict[str, int]) -> Iterator[str]:
+def wrong_lengths(lengths: dict[str, int]) -> Iterator[str]:
     """What breaks the rule of function length."""
     if not lengths:
         return

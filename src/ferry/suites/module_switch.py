@@ -26,7 +26,8 @@ AROUND_S = 120
 
 def run(context: Context) -> list[Result]:
     """Each switch patches code behind a breakpoint, hence a single thread for all emulated CPUs; see vm.tcg."""
-    board = dataclasses.replace(context.board, qemu_options=(*context.board.qemu_options, *tcg.SINGLE_THREAD), kvm=False)
+    options = (*context.board.qemu_options, *tcg.SINGLE_THREAD)
+    board = dataclasses.replace(context.board, qemu_options=options, kvm=False)
     context = dataclasses.replace(context, board=board)
     kernel = guest_boot.debug_kernel(context)
     return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
