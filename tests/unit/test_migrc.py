@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""migrc's suites: what they ask of litmus exists; the scripts say what they saw, of stand-ins for the kernel."""
+"""migrc's suites: the tests of stale_tlb that they name exist; the scripts report what stand-ins for the kernel do."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from ferry.vm import guest_programs
 
 
 def words() -> set[str]:
-    """Every word that the kernel part knows."""
-    source = (paths.repo_root() / "kernel/overlay/mm/migrc/mutate.c").read_text()
-    return set(re.findall(r'\[MIGRC_\w+\] = "(\w+)"', source))
+    """The words that the kernel accepts in fault_inject."""
+    sources = (paths.repo_root() / "kernel/overlay/mm/migrc").glob("*.c")
+    texts = [source.read_text() for source in sources]
+    return {word for text in texts for word in re.findall(r'\[(?:MIGRC_)?FAIL_\w+\] = "(\w+)"', text)}
 
 
-def events() -> set[str]:
-    """As their definitions in guest/coherence name them."""
-    sources = (paths.repo_root() / "guest/coherence").glob("*.c")
+def tests() -> set[str]:
+    """As guest/stale_tlb names them."""
+    sources = (paths.repo_root() / "guest/stale_tlb").glob("*.c")
     return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
 
 
 @pytest.fixture(autouse=True)
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {name: Path(f"/p/{name}") for name in ("litmus", "integrity")}
+    made = {name: Path(f"/p/{name}") for name in ("stale_tlb", "integrity")}
     monkeypatch.setattr(guest_programs, "programs", lambda arch: made)
 
 
@@ -38,30 +39,32 @@ def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) 
     return Context(boards.load(board), tmp_path, thorough=thorough)
 
 
-def test_every_mutation_has_an_event() -> None:
-    assert set(migrc.MUTATIONS) == words() and len(words()) > 10
-    assert all(cases for cases in migrc.MUTATIONS.values())
+def test_every_fault_has_a_test() -> None:
+    assert set(migrc.FAULTS) == words() and len(words()) > 10
+    assert all(cases for cases in migrc.FAULTS.values())
 
 
 def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
-    here, there = (migrc.mutations(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
-    assert {word: [migrc.bare(event) for event in cases] for word, cases in there.items()} == {
-        word: [migrc.bare(event) for event in cases] for word, cases in here.items()}
-    assert "~mremap" in there["unmap"] and "munmap" in there["unmap"] and "~mremap" not in here["unmap"]
+    here, there = (migrc.faults(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
+    assert {word: [case.test for case in cases] for word, cases in there.items()} == {
+        word: [case.test for case in cases] for word, cases in here.items()}
+    found = [[case.argument for case in board["unmap"]] for board in (here, there)]
+    assert found == [["munmap", "mprotect_none", "mremap", "dontneed", "~uffd_move"],
+                     ["munmap", "mprotect_none", "~mremap", "~dontneed", "~uffd_move"]]
 
 
-def test_events_exist_and_fit_in_the_time() -> None:
-    broken = {migrc.bare(event) for cases in migrc.MUTATIONS.values() for event in cases}
-    named = broken | {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED}
-    assert named <= events() and "control" in events()
-    assert 30 < len(events()) <= migrc.MOST_EVENTS
+def test_tests_exist_and_fit_in_the_time() -> None:
+    named = {case.test for cases in migrc.FAULTS.values() for case in cases}
+    named |= {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED, *migrc.FOREIGN_CHECKER_ONLY}
+    assert named <= tests() and "control" in tests()
+    assert 30 < len(tests()) <= migrc.MOST_TESTS
 
 
 @pytest.mark.parametrize(("board", "adds"), [("x86-numa", False), ("zcu102", True)])
 def test_memory_is_added_where_there_is_some_to_add(tmp_path: Path, board: str, *, adds: bool) -> None:
     here = context(tmp_path, board)
-    litmus, *others = migrc.jobs(here)
-    for job in (litmus, migrc.mutations_job(here)):
+    every, *others = migrc.jobs(here)
+    for job in (every, migrc.faults_job(here)):
         assert any("add-memory.sh" in line for line in job.setup) == adds
     assert not any(job.setup for job in others)
 
@@ -91,7 +94,7 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", run_jobs)
     migrc.run(context(tmp_path))
     assert [boot[:-1] for boot in boots] == [("migrc", False, False), ("migrc-switch", True, True)]
-    assert "--except kill_switch" in boots[0][-1] and "--event kill_switch" in boots[1][-1]
+    assert "--except kill_switch" in boots[0][-1] and "--test kill_switch" in boots[1][-1]
     assert ",reuse" in boots[1][-1]
     boots.clear()
     migrc.run(context(tmp_path, "zcu102"))
@@ -99,7 +102,7 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Machine:
-    """A stand-in for the kernel's files, and a litmus that sees and says as it is told."""
+    """A stand-in for the kernel's files, and a stale_tlb that sees and says as it is told."""
 
     def __init__(
         self, home: Path, *, sees: bool = True, loud: bool = True, heals: bool = True, status: int = 0
@@ -111,48 +114,48 @@ class Machine:
         for name, text in {"enabled": "0", "drain": "", "quarantined_bytes": "0", "counters/ptes": "5"}.items():
             (self.sysfs / name).write_text(text + "\n")
         (self.debug / "violations").write_text("0\n")
-        (self.debug / "skip").write_text("\n")
-        self._write_litmus(sees, loud, heals, status)
+        (self.debug / "fault_inject").write_text("\n")
+        self._write_stale_tlb(sees, loud, heals, status)
 
-    def _write_litmus(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
-        self.litmus = self.home / "litmus"
-        self.litmus.write_text(f"""#!/bin/sh
+    def _write_stale_tlb(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
+        self.stale_tlb = self.home / "stale_tlb"
+        self.stale_tlb.write_text(f"""#!/bin/sh
 debug={self.debug}
 case "$*" in *control*) exit 0 ;; esac
 [ {status} -eq 0 ] || {{ echo '{{"reason": "not here"}}'; exit {status}; }}
 case "$*" in
 *--until-stale*)
-	[ -n "$(tr -d '[:space:]' <$debug/skip)" ] || {{ echo '{{"reason": "nothing was broken"}}'; exit 1; }}
+	[ -n "$(tr -d '[:space:]' <$debug/fault_inject)" ] || {{ echo '{{"reason": "no fault was injected"}}'; exit 1; }}
 	[ {int(loud)} = 0 ] || echo 1 >$debug/violations
 	[ {int(sees)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
 *) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
 esac
 """)
-        self.litmus.chmod(0o755)
+        self.stale_tlb.chmod(0o755)
 
     def script(self, name: str, *arguments: str) -> list[str]:
         """What a script of guest/ prints with its paths turned here."""
-        text = (paths.repo_root() / "guest" / name).read_text()
+        text = (paths.repo_root() / "guest/scripts" / name).read_text()
         text = text.replace("/sys/kernel/mm/migration/migrc", str(self.sysfs))
         text = text.replace("/sys/kernel/debug/migrc", str(self.debug))
         (self.home / name).write_text(text)
-        (self.home / "ktap.sh").write_text((paths.repo_root() / "guest/ktap.sh").read_text())
+        (self.home / "ktap.sh").write_text((paths.repo_root() / "guest/scripts/ktap.sh").read_text())
         done = subprocess.run(["sh", self.home / name, *arguments], cwd=self.home, capture_output=True, text=True,
                               check=False)
         self.status = done.returncode
         return [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok", "1.."))]
 
-    def mutate(self, pair: str = "gup=gup_force") -> list[str]:
-        return self.script("migrc-mutations.sh", "9", str(self.litmus), "/tmp", pair)
+    def inject(self, pair: str = "gup=gup_force") -> list[str]:
+        return self.script("migrc-faults.sh", "9", str(self.stale_tlb), "/tmp", pair)
 
 
-def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
+def test_a_fault_that_is_detected(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    assert machine.mutate() == [
+    assert machine.inject() == [
         "1..4", "ok 1 a store that never happens is seen", "ok 2 gup: gup_force sees it",
         "ok 3 gup: the checker sees it in gup_force", "ok 4 gup: gup_force passes once it is mended"]
     assert machine.status == 0
-    assert (machine.debug / "skip").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
+    assert (machine.debug / "fault_inject").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
 
 
 @pytest.mark.parametrize(("kind", "wrong"), [
@@ -160,21 +163,21 @@ def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
     ({"loud": False}, "not ok 3 gup: the checker sees it in gup_force # no violation in addition to 0"),
     ({"heals": False}, "not ok 4 gup: gup_force passes once it is mended # stale: still"),
 ])
-def test_a_mutation_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
+def test_a_fault_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
     machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
-    assert [line for line in machine.mutate() if line.startswith("not ok")] == [wrong]
+    assert [line for line in machine.inject() if line.startswith("not ok")] == [wrong]
     assert machine.status == 1
 
 
-def test_what_only_the_checker_must_see(tmp_path: Path) -> None:
+def test_what_only_the_checker_must_detect(tmp_path: Path) -> None:
     machine = Machine(tmp_path, sees=False)
-    found = machine.mutate("gup=~gup_force")
+    found = machine.inject("gup=~gup_force")
     assert found[0] == "1..3" and found[2] == "ok 2 gup: the checker sees it in gup_force" and len(found) == 4
     assert machine.status == 0
 
 
-def test_an_event_that_cannot_be_had_is_a_skip(tmp_path: Path) -> None:
-    found = Machine(tmp_path, status=4).mutate()
+def test_a_test_that_cannot_run_is_a_skip(tmp_path: Path) -> None:
+    found = Machine(tmp_path, status=4).inject()
     assert len(found) == 5 and all(line.endswith("# SKIP not here") for line in found[2:])
 
 
@@ -194,9 +197,9 @@ def test_a_sound_kernel_and_others(tmp_path: Path, command: str, files: dict[str
     assert machine.status == min(wrong, 1)
 
 
-def test_mutations_expect_their_reports_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_expect_their_reports_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", lambda *words, **more: asked.update(more) or [])
-    migrc.run_mutations(dataclasses.replace(context(tmp_path), thorough=True))
+    migrc.run_faults(dataclasses.replace(context(tmp_path), thorough=True))
     assert asked == {"expected": (migrc.CHECKER,)}

@@ -19,7 +19,7 @@ from ferry.suites import pytest as pytest_suite
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.render import Finished
-from ferry.suites.result import Outcome, Result, broken, exit_status, failed, passed, skipped
+from ferry.suites.result import Outcome, Result, error, exit_status, failed, passed, skipped
 from ferry.vm import boot
 
 GOOD = passed("a", "one", 1.5)
@@ -39,10 +39,10 @@ def pretend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *runs: Callable[[Co
     ([GOOD, BAD, SKIP], 1, "1 passed, 1 failed, 1 skipped"),
     ([SKIP], 4, "0 passed, 0 failed, 1 skipped"),
     ([], 4, "0 passed, 0 failed, 0 skipped"),
-    ([BAD, broken("a", "boot", Splat("BUG"))], 5, "0 passed, 2 failed, 0 skipped"),
-    ([GOOD, broken("a", "boot", TimedOut("late"))], 124, "1 passed, 1 failed, 0 skipped"),
-    ([GOOD, broken("a", "run", InfraError("no disk"))], 3, "1 passed, 1 failed, 0 skipped"),
-    ([BAD, broken("a", "run", InfraError("no disk"))], 1, "0 passed, 2 failed, 0 skipped"),
+    ([BAD, error("a", "boot", Splat("BUG"))], 5, "0 passed, 2 failed, 0 skipped"),
+    ([GOOD, error("a", "boot", TimedOut("late"))], 124, "1 passed, 1 failed, 0 skipped"),
+    ([GOOD, error("a", "run", InfraError("no disk"))], 3, "1 passed, 1 failed, 0 skipped"),
+    ([BAD, error("a", "run", InfraError("no disk"))], 1, "0 passed, 2 failed, 0 skipped"),
 ])
 def test_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
                  results: list[Result], status: int, line: str) -> None:
@@ -155,8 +155,8 @@ def test_choosing() -> None:
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
     assert names(None, "x86-numa", False) == [
-        "kunit-numa", "selftests", "memmap", "integrity", "migrc", "migrc-mutations", "flips"]
-    assert names(None, None, True) == ["pytest", "kunit", "boot"]
+        "kunit-numa", "selftests", "memmap", "integrity", "migrc", "migrc-faults", "module_switch"]
+    assert names(None, None, True) == ["pytest", "kunit", "smoke"]
     assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
     assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]
     for choice in (("nobody", None, False), ("", None, False), ("lint", "uml", False), (None, "x86-icount", False)):

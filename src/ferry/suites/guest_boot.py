@@ -32,7 +32,7 @@ LOCKUP_TIMEOUTS = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300")
 class Job:
     """A program to run in the guest: `command` prints KTAP and is done within `seconds`.
 
-    `setup` are shell lines before it, each of which must succeed; `migrator` names one that must copy during the job.
+    `setup` are shell lines before it, each of which must succeed; `migrator` is one that must copy during the job.
     """
 
     suite: str

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ferry.errors import AllSkipped, FerryError, InfraError, Splat, TestFailure, TimedOut
 
-#: The worst first: after a splat every other result of the boot is doubtful; a kernel that does not build tests nothing.
+#: The worst first: a splat makes every other result of its boot doubtful; an error of the build tests nothing.
 _WORST = (Splat.status, TestFailure.status, TimedOut.status, InfraError.status)
 
 
