@@ -18,7 +18,7 @@ from ferry.suites import Suite, guest_boot, render
 from ferry.suites import pytest as pytest_suite
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
-from ferry.suites.render import Finished
+from ferry.suites.render import SuiteRun
 from ferry.suites.result import Outcome, Result, error, exit_status, failed, passed, skipped
 from ferry.vm import boot
 
@@ -143,7 +143,7 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 
 def test_markdown_and_csv_have_every_suite_and_result() -> None:
-    finished = [Finished("a", [GOOD, BAD, SKIP], 2)]
+    finished = [SuiteRun("a", [GOOD, BAD, SKIP], 2)]
     assert "| a | 1 | 1 | 1 | 2 |" in render.render(finished, Path("logs"), "markdown").replace("|a", "| a")
     assert len(render.render(finished, Path("logs"), "csv").splitlines()) == 4
 

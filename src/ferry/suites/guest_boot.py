@@ -81,8 +81,9 @@ def run_jobs(
     suite = jobs[-1].suite
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}") as stage:
-            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=(*LOCKUP_TIMEOUTS, *append),
-                      on_line=_Follower(stage, [job.name for job in jobs]), expected=expected,
+            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share,
+                      append=(*LOCKUP_TIMEOUTS, *append), expected=expected,
+                      on_line=_Follower(stage, [job.name for job in jobs]),
                       carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
     except FerryError as cause:
