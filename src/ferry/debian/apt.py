@@ -44,7 +44,10 @@ def _deb822_entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def entries(etc: Path) -> list[tuple[str, str]]:
-    """Every (address, suite) in apt's sources, in both formats. `apt-get indextargets` needs lists, a new machine has none."""
+    """Every (address, suite) in apt's sources, in both formats.
+
+    Not by `apt-get indextargets`, which prints nothing until `apt-get update` has run.
+    """
     found: list[tuple[str, str]] = []
     lists = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]
     for path in lists:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian packages that are fetched and unpacked into the cache, never installed.
 
-They are packages for another architecture, and a QEMU with vfio-user from backports, with all its libraries, because the
-host may have older ones.
+They are packages for another architecture, and a QEMU with vfio-user from backports, with all its libraries, because
+the host may have older ones.
 """
 
 from __future__ import annotations
