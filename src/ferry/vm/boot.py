@@ -113,7 +113,7 @@ def _boot_once(
 def _prepared(
     board: Board, kernel: Kernel, share: Path, append: Sequence[str], carry: Sequence[Path]
 ) -> Iterator[tuple[list[str | Path], Callable[[], str]]]:
-    """The command that runs the guest, and a function to call after it: it returns why the guest's files are missing."""
+    """The command that runs the guest, and a function to call after it, which returns why files are missing."""
     if board.runner == "initramfs":
         with initramfs.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
             yield started.line, started.bring_back
