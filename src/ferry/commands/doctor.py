@@ -36,7 +36,8 @@ class Requirement:
     @property
     def present(self) -> bool:
         if self.probe.endswith(".h"):
-            return any((Path(root) / self.probe).is_file() for root in _include_directories())
+            roots = ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
+            return any((Path(root) / self.probe).is_file() for root in roots)
         return bool(shutil.which(self.probe, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"))
 
 
@@ -65,10 +66,6 @@ REQUIREMENTS = (
     Requirement("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/include/stdio.h", "compiles for arm64", "zcu102"),
     Requirement("device-tree-compiler", "dtc", "compiles the device tree", "zcu102"),
 )
-
-
-def _include_directories() -> Iterator[str]:
-    yield from ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
 
 
 def absent() -> list[Requirement]:

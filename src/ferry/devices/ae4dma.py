@@ -7,7 +7,7 @@ the queue goes on.
 
 When a client terminates a channel, the driver writes 0 to the queue's first register, which is PTDMA's control
 register, and never sets it again. The model keeps that value and goes on: if it stopped, the queue would be useless
-after the first termination. Descriptors in flight at that time therefore still write to memory, as they may in hardware.
+after the first termination. Descriptors in flight at that time still write to memory, therefore, as in hardware.
 """
 
 from __future__ import annotations

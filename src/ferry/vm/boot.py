@@ -97,7 +97,8 @@ def _boot_once(
     console = share / "console.log"
     try:
         with _prepared(board, kernel, share, append, carry) as (line, bring_back):
-            env = _environment()
+            # Without these, virtme-ng would read the user's configuration file and QEMU would look for a sound card.
+            env = {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
             proc.run(line, log=console, timeout=timeout_s, silence=silence_s, dying=splat.crippling, progress=on_line,
                      cwd=share, env=env)
             missing = bring_back()
@@ -121,11 +122,6 @@ def _prepared(
         make_line = _uml_line if board.runner == "uml" else qemu.command_line
         with attached(board, share) as equipped:
             yield make_line(equipped, kernel, share, append, _SCRIPT), lambda: ""
-
-
-def _environment() -> dict[str, str]:
-    """Without it, virtme-ng would read the user's configuration file and QEMU would look for a sound card."""
-    return {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
 
 
 def _write_script(share: Path, command: str) -> None:

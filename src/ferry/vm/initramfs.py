@@ -105,7 +105,9 @@ def write_initramfs(
         raise UsageError(f"{board.name} cannot have its share in {share}", hint="--share DIR, on a disk")
     busybox = packages.unpacked("busybox-static", board.arch) / "bin/busybox"
     programs = guest_programs.programs(board.arch)
-    carried = [*kernel.modules.values(), *programs.values(), *_scripts(), *_shared(share), *carry]
+    scripts = sorted((paths.repo_root() / "guest/scripts").glob("*.sh"))
+    shared = sorted(path for path in share.rglob("*") if path.is_file() and path.name not in _NOT_CARRIED)
+    carried = [*kernel.modules.values(), *programs.values(), *scripts, *shared, *carry]
     size = sum(path.stat().st_size for path in carried)
     if size > LARGEST_BYTES:
         raise UsageError(f"{share} and the kernel's modules are {size >> 20} MiB; {board.name} takes "
@@ -122,14 +124,6 @@ def write_initramfs(
         for path in carried:
             archive.file(path, path.read_bytes(), path.stat().st_mode & 0o777)
         archive.close()
-
-
-def _scripts() -> list[Path]:
-    return sorted((paths.repo_root() / "guest/scripts").glob("*.sh"))
-
-
-def _shared(share: Path) -> list[Path]:
-    return sorted(path for path in share.rglob("*") if path.is_file() and path.name not in _NOT_CARRIED)
 
 
 def unpack(answer: Path, share: Path) -> str:
