@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 import sys
 
-from ferry.cli import main
+from ferry.commands.cli import main
 
 sys.exit(main())

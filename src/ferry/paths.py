@@ -14,6 +14,10 @@ from pathlib import Path
 from ferry import progress
 from ferry.errors import InfraError
 
+CONSOLE = "console.log"
+RAW = "raw"
+"""The directory of what the guests left: a run has one from its first boot on."""
+
 
 def repo_root() -> Path:
     """The clone this code runs from."""

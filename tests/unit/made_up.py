@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ferry.bench.document import SCHEMA, Document
 from ferry.bench.movebench import Outcome, counters, samples
 from ferry.bench.plan import Choice, Plan, configs, size_argument
 from ferry.bench.summary import BootResult, fill
+from ferry.results.document import SCHEMA, Document
 
 PAGE = 4096
 TOTAL = 1 << 20

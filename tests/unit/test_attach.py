@@ -17,9 +17,10 @@ import pytest
 
 from ferry import boards
 from ferry.boards import Board
-from ferry.devices import COUNTERS, FAULTS, LOG, REQUEST, attach
-from ferry.devices.attach import attached
+from ferry.devices import COUNTERS, FAULTS, LOG, REQUEST
 from ferry.errors import InfraError
+from ferry.vm import device_models
+from ferry.vm.device_models import attached
 
 PATIENCE_S = 10.0
 
@@ -28,7 +29,7 @@ PATIENCE_S = 10.0
 def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Board:
     """Sockets where the test can count them."""
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(attach.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(device_models.tempfile, "tempdir", str(tmp_path / "tmp"))
     return boards.load("x86-ptdma")
 
 
@@ -96,13 +97,13 @@ def test_models_that_do_not_start_say_why(board: Board, tmp_path: Path) -> None:
 def test_models_that_die_are_an_error_even_if_the_guest_was_well(board: Board, tmp_path: Path,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[subprocess.Popen[bytes]] = []
-    real = attach._start
+    real = device_models._start
 
     def remembered(*args: object) -> subprocess.Popen[bytes]:
         started.append(real(*args))  # type: ignore[arg-type]
         return started[-1]
 
-    monkeypatch.setattr(attach, "_start", remembered)
+    monkeypatch.setattr(device_models, "_start", remembered)
     with pytest.raises(InfraError, match="ended before the guest"), attached(board, tmp_path):
         started[0].kill()
         started[0].wait()
@@ -117,10 +118,10 @@ def test_process_does_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> No
     parent = f"""
 import sys, time
 from pathlib import Path
-from ferry.devices import attach
+from ferry.vm import device_models
 import ferry.paths
-process = attach._start(("ptdma",), Path({str(tmp_path)!r}), Path({str(sockets)!r}), 2)
-attach._await_ready(process, Path("log"))
+process = device_models._start(("ptdma",), Path({str(tmp_path)!r}), Path({str(sockets)!r}), 2)
+device_models._await_ready(process, Path("log"))
 print(process.pid, flush=True)
 time.sleep(60)
 """

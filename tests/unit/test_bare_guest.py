@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry import bare_guest, boards, boot, cpio, proc
-from ferry.build import Kernel
+from ferry import boards, proc
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
+from ferry.kernel.build import Kernel
+from ferry.vm import boot, initramfs
 
 STAMP = "[    1.234567] "
 
@@ -38,7 +39,7 @@ def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
 
 def test_parents_come_first_and_once() -> None:
     out = io.BytesIO()
-    archive = cpio.Writer(out)
+    archive = initramfs.Writer(out)
     archive.file("/a/b/one", b"1", 0o755)
     archive.file("/a/b/two", b"22222")
     archive.character_device("/dev/console", 5, 1)
@@ -52,7 +53,7 @@ def test_parents_come_first_and_once() -> None:
 @pytest.mark.skipif(not shutil.which("cpio"), reason="cpio is not installed")
 def test_cpio_reads_the_archive(tmp_path: Path) -> None:
     with (tmp_path / "archive").open("wb") as out:
-        archive = cpio.Writer(out)
+        archive = initramfs.Writer(out)
         archive.file("/deep/down/file", b"content")
         archive.close()
     with (tmp_path / "archive").open("rb") as packed:
@@ -79,8 +80,8 @@ def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program.parent.mkdir()
     program.write_text("program")
     program.chmod(0o755)
-    monkeypatch.setattr(bare_guest.foreign, "unpacked", lambda package, arch: tmp_path / "debian")
-    monkeypatch.setattr(bare_guest.guest, "programs", lambda arch: {"movebench": program})
+    monkeypatch.setattr(initramfs.packages, "unpacked", lambda package, arch: tmp_path / "debian")
+    monkeypatch.setattr(initramfs.guest_programs, "programs", lambda arch: {"movebench": program})
 
 
 @pytest.fixture
@@ -93,14 +94,14 @@ def share(tmp_path: Path) -> Path:
 
 
 def pack(target: Path, kernel: Kernel, share: Path, *carry: Path) -> dict[str, tuple[int, bytes]]:
-    bare_guest.write_initramfs(target, boards.load("zcu102"), kernel, share, ".ferry-command", carry)
+    initramfs.write_initramfs(target, boards.load("zcu102"), kernel, share, ".ferry-command", carry)
     return entries(target.read_bytes())
 
 
 def test_everything_lies_where_it_lies_here(tmp_path: Path, kernel: Kernel, packages: None, share: Path) -> None:
     found = pack(tmp_path / "initramfs", kernel, share)
     for path in (kernel.modules["ferry_mtcopy"], tmp_path / "programs/movebench", share / "below/sweep.sh",
-                 bare_guest.paths.repo_root() / "guest/with-ext4.sh"):
+                 initramfs.paths.repo_root() / "guest/with-ext4.sh"):
         assert found[str(path).strip("/")][1] == path.read_bytes()
     assert found[str(tmp_path / "programs/movebench").strip("/")][0] == 0o100755
     assert found["bin/busybox"] == (0o100755, b"busybox")
@@ -110,7 +111,7 @@ def test_everything_lies_where_it_lies_here(tmp_path: Path, kernel: Kernel, pack
 
 def test_too_much_is_said_before_it_is_packed(tmp_path: Path, kernel: Kernel, packages: None, share: Path) -> None:
     with (share / "large").open("wb") as out:
-        out.truncate(bare_guest.LARGEST_BYTES)
+        out.truncate(initramfs.LARGEST_BYTES)
     with pytest.raises(UsageError, match="256 MiB"):
         pack(tmp_path / "initramfs", kernel, share)
     assert not (tmp_path / "initramfs").exists()
@@ -131,12 +132,12 @@ def test_init_sends_what_is_newer_than_what_was_packed(tmp_path: Path, share: Pa
     (share / "new").write_text("x")
     (share / "below/sweep.sh").write_text("changed")
     (share / "link").symlink_to("new")
-    lines = "\n".join(line for line in bare_guest._INIT.splitlines() if line.startswith(("find", "tar")))
+    lines = "\n".join(line for line in initramfs._INIT.splitlines() if line.startswith(("find", "tar")))
     lines = lines.format(line=tmp_path / "answer").replace("/tmp/.ferry-begun", str(begun))
     subprocess.run(["sh", "-c", lines], cwd=share, check=True)
     back = tmp_path / "back"
     back.mkdir()
-    assert bare_guest.unpack(tmp_path / "answer", back) == ""
+    assert initramfs.unpack(tmp_path / "answer", back) == ""
     assert {str(path.relative_to(back)) for path in back.rglob("*") if path.is_file()} == {"new", "below/sweep.sh"}
 
 
@@ -157,7 +158,7 @@ def answer(files: dict[str, str], *, links: dict[str, str] | None = None) -> byt
 
 def test_files_come_back(tmp_path: Path, share: Path) -> None:
     (tmp_path / "answer").write_bytes(answer({"./.ferry-status": "0\n", "./below/out": "text", "./new/deep": "more"}))
-    assert bare_guest.unpack(tmp_path / "answer", share) == ""
+    assert initramfs.unpack(tmp_path / "answer", share) == ""
     assert (share / ".ferry-status").read_text() == "0\n"
     assert (share / "below/out").read_text() == "text" and (share / "new/deep").read_text() == "more"
     assert (share / "below/sweep.sh").is_file()
@@ -176,7 +177,7 @@ def test_an_answer_cut_short_is_none(tmp_path: Path, share: Path, spoil: object)
     assert callable(spoil)
     before = sorted(share.rglob("*"))
     (tmp_path / "answer").write_bytes(spoil(answer({".ferry-status": "0\n", "out": os.urandom(4000).hex()})))
-    assert "cut short" in bare_guest.unpack(tmp_path / "answer", share)
+    assert "cut short" in initramfs.unpack(tmp_path / "answer", share)
     assert sorted(share.rglob("*")) == before
 
 
@@ -186,14 +187,14 @@ def test_an_answer_cut_short_is_none(tmp_path: Path, share: Path, spoil: object)
 def test_nothing_is_written_outside_of_the_share(tmp_path: Path, share: Path, files: dict[str, str],
                                                  links: dict[str, str]) -> None:
     (tmp_path / "answer").write_bytes(answer(files, links=links))
-    assert "it holds" in bare_guest.unpack(tmp_path / "answer", share)
+    assert "it holds" in initramfs.unpack(tmp_path / "answer", share)
     assert not (tmp_path / "outside").exists() and not (share / "link").is_symlink()
 
 
 def test_no_answer_is_said(tmp_path: Path, share: Path) -> None:
-    assert "sent no results" in bare_guest.unpack(tmp_path / "answer", share)
+    assert "sent no results" in initramfs.unpack(tmp_path / "answer", share)
     (tmp_path / "answer").touch()
-    assert "sent no results" in bare_guest.unpack(tmp_path / "answer", share)
+    assert "sent no results" in initramfs.unpack(tmp_path / "answer", share)
 
 
 def boot_with(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, share: Path, console: str,
@@ -207,8 +208,8 @@ def boot_with(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, share: Path, cons
 
     monkeypatch.setenv("FERRY_CACHE", str(share.parent / "cache"))
     monkeypatch.setattr(proc, "run", run)
-    monkeypatch.setattr(bare_guest.devicetree, "compile_to", lambda board, out: None)
-    monkeypatch.setattr(bare_guest.shutil, "which", lambda name, path="": f"/usr/bin/{name}")
+    monkeypatch.setattr(initramfs.devicetree, "compile_to", lambda board, out: None)
+    monkeypatch.setattr(initramfs.shutil, "which", lambda name, path="": f"/usr/bin/{name}")
     return boot.boot(boards.load("zcu102"), kernel, "true", timeout_s=5, share=share)
 
 
@@ -242,7 +243,7 @@ def test_a_board_that_cannot_be_here_is_a_skip_with_a_reason(monkeypatch: pytest
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("FERRY_APT_ETC", str(tmp_path / "no-apt"))
     assert "no Debian mirror" in str(boards.unavailable(board))
-    monkeypatch.setattr(boards.foreign, "unpacked", lambda package, arch: tmp_path)
+    monkeypatch.setattr(boards.packages, "unpacked", lambda package, arch: tmp_path)
     assert boards.unavailable(board) is None
 
 

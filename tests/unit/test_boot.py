@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, boot, proc, splat
-from ferry.build import Kernel
+from ferry import boards, proc
 from ferry.errors import InfraError, Splat, TimedOut
+from ferry.kernel.build import Kernel
+from ferry.vm import boot, splat, tcg
 
 STAMP = "[    1.234567] "
 
@@ -115,8 +116,8 @@ def pretend_guest(
         return proc.Result(0, 1.0, (), log)
 
     monkeypatch.setattr(proc, "run", run)
-    monkeypatch.setattr(boot.kvm, "works", lambda image: False)
-    monkeypatch.setattr(boot.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(boot.qemu.kvm, "works", lambda image: False)
+    monkeypatch.setattr(boot.qemu.shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
 def go(share: Path, *, board: str = "x86-numa") -> boot.BootResult:
@@ -161,7 +162,7 @@ def test_guest_that_dies_is_not_taken_for_success(monkeypatch: pytest.MonkeyPatc
 
 def test_missing_qemu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend_guest(monkeypatch, "", None)
-    monkeypatch.setattr(boot.shutil, "which", lambda name: None)
+    monkeypatch.setattr(boot.qemu.shutil, "which", lambda name: None)
     with pytest.raises(InfraError, match="qemu-system-x86_64 is not installed"):
         go(tmp_path)
 
@@ -190,4 +191,4 @@ def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
 def test_only_a_breakpoint_before_init_is_the_emulators(tmp_path: Path, lines: tuple[str, ...], stale: bool) -> None:
     console = tmp_path / "console.log"
     console.write_text("\n".join(STAMP + line for line in lines))
-    assert boot.stale_breakpoint(console) is stale
+    assert tcg.stale_breakpoint(console) is stale

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from tiny_kernel import make_clone, make_source, make_tree, write
 
-from ferry import boards, build, config, paths, progress
+from ferry import boards, paths, progress
 from ferry.boards import Board
 from ferry.errors import InfraError, UsageError
-from ferry.source import Source
+from ferry.kernel import build, config
+from ferry.series.source import Source
 
 
 @pytest.fixture

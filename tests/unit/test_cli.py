@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ferry import apt, cli, doctor, errors, paths, proc, setup
+from ferry import errors, paths, proc
+from ferry.commands import cli, doctor, setup
+from ferry.debian import apt
 from ferry.errors import FerryError, InfraError, TimedOut
 
 
@@ -121,10 +123,10 @@ def test_time_out_ends_the_whole_group(tmp_path: Path) -> None:
 def test_interrupt_ends_the_whole_group_and_is_130(tmp_path: Path) -> None:
     """Ctrl-C in mid-build: ferry is told, its children must go too."""
     script = f"sleep 60 & echo $! >{tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; wait"
-    program = ("import sys\nfrom ferry import cli, doctor, proc\n"
+    program = ("import sys\nfrom ferry import proc\nfrom ferry.commands import cli, doctor\n"
                "doctor.run = lambda args: proc.run(['sh', '-c', sys.argv[1]]).status\n"
                "sys.exit(cli.main(['doctor']))\n")
-    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
     with subprocess.Popen([sys.executable, "-c", program, script], env=env, stderr=subprocess.PIPE, text=True) as ferry:
         wait_for(tmp_path / "pid")
         ferry.send_signal(signal.SIGINT)

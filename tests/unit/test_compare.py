@@ -11,9 +11,10 @@ from pathlib import Path
 import made_up
 import pytest
 
-from ferry import compare
-from ferry.bench.document import Document
+from ferry.commands import compare as verb
 from ferry.errors import UsageError
+from ferry.results import compare
+from ferry.results.document import Document
 
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
 
@@ -25,7 +26,7 @@ def compared(before: Document, after: Document, folder: Path, threshold: float =
         paths.append(folder / f"{name}.json")
         paths[-1].write_text(json.dumps([document]))
     before_path, after_path = map(str, paths)
-    return compare.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
+    return verb.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
 
 
 def verdicts(output: str) -> dict[str, str]:

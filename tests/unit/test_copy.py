@@ -8,7 +8,7 @@ import json
 import pytest
 
 from ferry.bench import copy
-from ferry.bench.document import SCHEMA, Document, Row, label
+from ferry.results.document import SCHEMA, Document, Row, label
 
 
 def console(ns: dict[tuple[str, int], int], rounds: int = 10) -> list[str]:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, devicetree
+from ferry import boards
 from ferry.boards import Board, Node
 from ferry.errors import InfraError, UsageError
+from ferry.vm import devicetree
 
 
 @pytest.fixture

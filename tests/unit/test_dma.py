@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, build, guest, paths
-from ferry.build import Kernel
+from ferry import boards, paths
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
 from ferry.suites import dma, guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs
 
 MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_dcbm", "ferry_testdma", "ptdma", "ae4dma")}
 
@@ -37,7 +39,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
 
     monkeypatch.setattr(build, "build", kernel)
     monkeypatch.setattr(guest_boot, "run_jobs", run_jobs)
-    monkeypatch.setattr(guest, "programs", lambda arch="x86_64": {"movebench": Path("/g/movebench"),
+    monkeypatch.setattr(guest_programs, "programs", lambda arch="x86_64": {"movebench": Path("/g/movebench"),
                                                                  "integrity": Path("/g/integrity")})
     return found
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry import paths, source
+from ferry import paths
+from ferry.series import source
 from ferry.suites import ktap
 from ferry.suites.result import Outcome, Result, exit_status, failed, passed, skipped
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from ferry import boards
-from ferry.bench import memmap, memmap_guest, memmap_native, table
-from ferry.bench.document import SCHEMA, Document, Row
+from ferry.bench import memmap, memmap_guest, memmap_native
 from ferry.errors import UsageError
+from ferry.results import table
+from ferry.results.document import SCHEMA, Document, Row
+from ferry.vm import qemu
 
 
 def line(path: str, ns: int, turn: int, layout: str = "order0", threads: int = 1) -> str:
@@ -120,6 +122,6 @@ def test_sizes_that_are_none(text: str) -> None:
 
 
 def test_the_guest_has_room_for_struct_pages(tmp_path: Path) -> None:
-    board = memmap_guest.equipped(boards.load("x86-numa"), 64, tmp_path)
+    board = qemu.with_nvdimm(boards.load("x86-numa"), 64, tmp_path)
     assert board.nodes[0].memory_mib >= 1024 + 1024
     assert any("size=64G" in option for option in board.qemu_options)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, guest, paths
+from ferry import boards, paths
 from ferry.suites import migrc
 from ferry.suites.context import Context
+from ferry.vm import guest_programs
 
 
 def words() -> set[str]:
@@ -29,7 +30,8 @@ def events() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest, "programs", lambda arch: {name: Path(f"/p/{name}") for name in ("litmus", "integrity")})
+    made = {name: Path(f"/p/{name}") for name in ("litmus", "integrity")}
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: made)
 
 
 def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) -> Context:

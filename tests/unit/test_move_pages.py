@@ -12,12 +12,14 @@ from typing import Any
 import made_up
 import pytest
 
-import ferry.bench
-from ferry import boot, build, guest, kvm, runs
 from ferry.bench import meta, move_pages
 from ferry.boards import Board, load
-from ferry.build import Kernel
+from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.results import runs
+from ferry.vm import boot, guest_programs, kvm
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
 
@@ -66,7 +68,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
@@ -74,13 +76,13 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    ferry.bench.add_parser(parser.add_subparsers())
+    bench_verb.add_parser(parser.add_subparsers())
     return parser.parse_args(["bench", "move_pages", *words])
 
 
 def bench(*words: str) -> int:
     args = parsed(*words)
-    return ferry.bench.run(args)
+    return bench_verb.run(args)
 
 
 def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from tiny_kernel import make_clone, write
 
-from ferry import apt, boards, boot, proc, qemu
-from ferry.build import Kernel
+from ferry import boards, proc
+from ferry.debian import apt, packages
 from ferry.errors import AllSkipped, InfraError
+from ferry.kernel.build import Kernel
+from ferry.vm import boot, qemu
 
 PACKAGES = ("libc6_2.deb", "qemu-system-x86_11.deb")
 ABLE = "#!/bin/sh\necho 'vfio-user-pci options:'\n"
@@ -27,12 +29,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None) -> Path:
     """The host's own QEMU, or none."""
-    write(tmp_path / "bin", {qemu.PROGRAM: script or ""})
-    (tmp_path / "bin" / qemu.PROGRAM).chmod(0o755 if script else 0o644)
+    write(tmp_path / "bin", {packages.QEMU: script or ""})
+    (tmp_path / "bin" / packages.QEMU).chmod(0o755 if script else 0o644)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setattr(qemu.shutil, "which",
-                        lambda name: str(tmp_path / "bin" / name) if name != qemu.PROGRAM or script else None)
-    return tmp_path / "bin" / qemu.PROGRAM
+    monkeypatch.setattr(packages.shutil, "which",
+                        lambda name: str(tmp_path / "bin" / name) if name != packages.QEMU or script else None)
+    return tmp_path / "bin" / packages.QEMU
 
 
 def pretend_debian(monkeypatch: pytest.MonkeyPatch, cache: Path, loader: str = ABLE) -> list[str]:
@@ -61,7 +63,7 @@ def pretend_debian(monkeypatch: pytest.MonkeyPatch, cache: Path, loader: str = A
 def test_hosts_own_is_taken_when_it_can(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = installed(monkeypatch, tmp_path, ABLE)
     fetched = pretend_debian(monkeypatch, cache)
-    assert qemu.with_vfio_user() == own
+    assert packages.qemu_with_vfio_user() == own
     assert not fetched
 
 
@@ -70,9 +72,9 @@ def test_else_it_is_fetched_once(cache: Path, monkeypatch: pytest.MonkeyPatch, t
                                  own: str | None) -> None:
     installed(monkeypatch, tmp_path, own)
     fetched = pretend_debian(monkeypatch, cache)
-    found = qemu.with_vfio_user()
-    assert found == cache / "qemu" / qemu.PROGRAM
-    assert qemu.with_vfio_user() == found
+    found = packages.qemu_with_vfio_user()
+    assert found == cache / "qemu" / packages.QEMU
+    assert packages.qemu_with_vfio_user() == found
     assert fetched == ["qemu-system-x86"]
     assert not (cache / "apt-qemu/archives").exists()
 
@@ -81,7 +83,7 @@ def test_what_does_not_run_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPa
     installed(monkeypatch, tmp_path, OLD)
     pretend_debian(monkeypatch, cache, loader=OLD)
     with pytest.raises(InfraError, match="does not run here"):
-        qemu.with_vfio_user()
+        packages.qemu_with_vfio_user()
     assert not (cache / "qemu").exists()
 
 
@@ -91,7 +93,7 @@ def test_wrapper_runs_what_lies_beside_it(tmp_path: Path) -> None:
     echo = '#!/bin/sh\necho "$QEMU_MODULE_DIR"\nprintf "%s\\n" "$@"\n'
     write(home / "unpacked/usr/lib64", {"ld-linux-x86-64.so.2": echo})
     (home / "unpacked/usr/lib64/ld-linux-x86-64.so.2").chmod(0o755)
-    wrapper = qemu.write_wrapper(home)
+    wrapper = packages.write_wrapper(home)
     said = subprocess.run([wrapper, "-append", "a b"], capture_output=True, text=True, check=True).stdout.splitlines()
     usr = f"{home}/unpacked/usr"
     libraries = f"{usr}/lib/x86_64-linux-gnu"
@@ -119,9 +121,9 @@ def test_host_that_cannot_have_it_skips_the_board(cache: Path, monkeypatch: pyte
 def test_boot_names_the_program_to_virtme(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = installed(monkeypatch, tmp_path, ABLE)
     kernel = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
-    line = boot._qemu_line(boards.load("x86-ptdma"), kernel, tmp_path, ())
+    line = qemu.command_line(boards.load("x86-ptdma"), kernel, tmp_path, (), "script")
     assert line[line.index("--qemu") + 1] == own
-    assert "--qemu" not in boot._qemu_line(boards.load("x86-numa"), kernel, tmp_path, ())
+    assert "--qemu" not in qemu.command_line(boards.load("x86-numa"), kernel, tmp_path, (), "script")
 
 
 def pretend_apt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, says: str = "",

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from ferry import boards, kvm
-from ferry.bench import race
+from ferry import boards
 from ferry.errors import FerryError, Splat, TimedOut
+from ferry.vm import kvm, tcg
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def twice(share: Path, *errors: FerryError, console: str = "", board: str = "x86
     kernel = cast(Any, type("Kernel", (), {"image": share}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kvm, "works", lambda _: works)
-        return race.twice(boards.load(board), kernel, share, failing(share, console, *errors))
+        return tcg.twice(boards.load(board), kernel, share, failing(share, console, *errors))
 
 
 def test_a_boot_that_ends_well_is_not_repeated(share: Path) -> None:

@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import made_up
 import pytest
 
-from ferry.report import html, plots
+from ferry.results import plots
+from ferry.results.report import html
 
 
 class Links(HTMLParser):

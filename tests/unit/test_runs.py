@@ -10,8 +10,8 @@ from typing import Any
 import made_up
 import pytest
 
-from ferry import runs
 from ferry.errors import UsageError
+from ferry.results import runs
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tiny_kernel import make_clone, make_tree
 
-from ferry import apt, source
+from ferry.debian import apt
 from ferry.errors import InfraError, UsageError
+from ferry.series import source
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ferry import stats
-from ferry.bench.document import Row
+from ferry.results import stats
+from ferry.results.document import Row
 
 
 def row(samples: Sequence[float], unit: str = "gbps", boots: int = 1) -> Row:

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, boot, cli, proc, suites, test
+from ferry import boards, proc, suites
+from ferry.commands import cli, test
 from ferry.errors import FerryError, InfraError, Splat, TimedOut, UsageError
-from ferry.suites import Suite, guest_boot, summary, unit
+from ferry.suites import Suite, guest_boot, render
+from ferry.suites import pytest as pytest_suite
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
+from ferry.suites.render import Finished
 from ferry.suites.result import Outcome, Result, broken, exit_status, failed, passed, skipped
-from ferry.suites.summary import Finished
+from ferry.vm import boot
 
 GOOD = passed("a", "one", 1.5)
 BAD = failed("a", "two", "a wrong byte in page 7", log=Path("log"))
@@ -141,8 +144,8 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 def test_markdown_and_csv_have_every_suite_and_result() -> None:
     finished = [Finished("a", [GOOD, BAD, SKIP], 2)]
-    assert "| a | 1 | 1 | 1 | 2 |" in summary.render(finished, Path("logs"), "markdown").replace("|a", "| a")
-    assert len(summary.render(finished, Path("logs"), "csv").splitlines()) == 4
+    assert "| a | 1 | 1 | 1 | 2 |" in render.render(finished, Path("logs"), "markdown").replace("|a", "| a")
+    assert len(render.render(finished, Path("logs"), "csv").splitlines()) == 4
 
 
 def test_choosing() -> None:
@@ -191,6 +194,6 @@ trace</failure></testcase>
 def test_pytest_results(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(JUNIT)
-    assert [(result.name, str(result.outcome), result.reason) for result in unit.read(report, Path("log"))] == [
+    assert [(result.name, str(result.outcome), result.reason) for result in pytest_suite.read(report, Path("log"))] == [
         ("unit.test_a.test_good", "passed", ""), ("unit.test_a.test_bad[x]", "failed", "assert 1 == 2"),
         ("unit.test_a.test_skip", "skipped", "no KVM"), ("unit.test_b", "failed", "collection failure")]

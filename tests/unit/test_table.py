@@ -11,9 +11,8 @@ import made_up
 import pytest
 
 import golden
-from ferry import formats
-from ferry.bench import table
-from ferry.bench.document import Document
+from ferry.results import formats, table
+from ferry.results.document import Document
 
 
 @pytest.fixture

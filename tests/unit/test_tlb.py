@@ -13,13 +13,17 @@ from typing import Any
 
 import pytest
 
-import ferry.bench
 import golden
-from ferry import boards, boot, build, compare, formats, guest, kvm, report, runs
-from ferry.bench import meta, table, tlb, tlb_guest, tlb_plan, tlb_rows
-from ferry.bench.tlb_rows import TlbRow, rows_of
+from ferry import boards
+from ferry.bench import meta, tlb, tlb_guest, tlb_plan, tlb_rows
 from ferry.boards import Board
+from ferry.commands import bench as bench_verb
+from ferry.commands import compare as compare_verb
 from ferry.errors import AllSkipped, UsageError
+from ferry.kernel import build
+from ferry.results import compare, formats, report, runs, table
+from ferry.results.document import TlbRow, rows_of
+from ferry.vm import boot, guest_programs, kvm, qemu
 
 WOBBLE = (1.00, 1.01, 0.99, 1.02, 0.98)
 
@@ -88,7 +92,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest, "programs", lambda arch: {name: Path("/made-up") / name
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {name: Path("/made-up") / name
                                                          for name in ("tlbbench", "xslookup")})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
@@ -97,12 +101,12 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    ferry.bench.add_parser(parser.add_subparsers())
+    bench_verb.add_parser(parser.add_subparsers())
     return parser.parse_args(["bench", "tlb", *words])
 
 
 def bench(*words: str) -> int:
-    return ferry.bench.run(parsed(*words))
+    return bench_verb.run(parsed(*words))
 
 
 def row_of(workload: str) -> TlbRow:
@@ -235,7 +239,7 @@ def test_events_that_are_back_are_a_regression_however_fast(made_up_guest: Guest
     assert bench("--quick", "--workload", "single") == 0
     before, after = runs.names()
     capsys.readouterr()
-    assert compare.run(argparse.Namespace(before=before, after=after, threshold=0.03, format="table")) == 1
+    assert compare_verb.run(argparse.Namespace(before=before, after=after, threshold=0.03, format="table")) == 1
     printed = capsys.readouterr().out
     assert "IPIs gone" in printed and "90.0%, then 0.0%" in printed and "regression" in printed
 
@@ -289,8 +293,8 @@ def test_the_bar_is_as_long_as_the_sweep() -> None:
 
 def test_tiers_are_what_the_firmware_says(tmp_path: Path) -> None:
     kernel = build.Kernel(tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path)
-    words = shlex.join(map(str, boot._qemu_line(boards.load("x86-tier"), kernel, tmp_path, [])))
+    words = shlex.join(map(str, qemu.command_line(boards.load("x86-tier"), kernel, tmp_path, [], "script")))
     assert "--numa 1024M,cpus=0-3 --numa 1024M,initiator=0 " in words and "hmat=on" in words
     assert "hmat-lb,initiator=0,target=1,hierarchy=memory,data-type=access-latency,latency=300" in words
-    flat = shlex.join(map(str, boot._qemu_line(boards.load("x86-numa"), kernel, tmp_path, [])))
+    flat = shlex.join(map(str, qemu.command_line(boards.load("x86-numa"), kernel, tmp_path, [], "script")))
     assert "hmat" not in flat and "initiator" not in flat

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry import apt, build, foreign, guest, proc, toolchain
+from ferry import proc
+from ferry.debian import apt, packages
 from ferry.errors import InfraError
+from ferry.kernel import build, toolchain
+from ferry.vm import guest_programs
 
 
 def test_this_machines_own_architecture_needs_no_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +53,8 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
 
 
 def test_a_foreign_package_is_fetched_once_and_dpkg_is_not_told(fetched: list[list[str]]) -> None:
-    home = foreign.unpacked("libnuma-dev", "arm64")
-    assert foreign.unpacked("libnuma-dev", "arm64") == home and (home / "usr").is_dir()
+    home = packages.unpacked("libnuma-dev", "arm64")
+    assert packages.unpacked("libnuma-dev", "arm64") == home and (home / "usr").is_dir()
     assert [command[-1] for command in fetched] == ["update", "libnuma-dev"]
     for command in fetched:
         assert "APT::Architecture=arm64" in command
@@ -62,22 +65,22 @@ def test_a_package_that_was_interrupted_is_not_taken_for_whole(fetched: list[lis
                                                                monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "capture", lambda command: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        foreign.unpacked("libnuma-dev", "arm64")
-    assert not foreign._home("libnuma-dev", "arm64").exists()
+        packages.unpacked("libnuma-dev", "arm64")
+    assert not packages._home("libnuma-dev", "arm64").exists()
 
 
 def test_what_the_cache_has_needs_no_mirror(fetched: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     def none(etc: Path | None = None) -> str:
         raise InfraError("apt's sources name no Debian mirror")
 
-    home = foreign.unpacked("libnuma-dev", "arm64")
+    home = packages.unpacked("libnuma-dev", "arm64")
     monkeypatch.setattr(apt, "mirror", none)
-    assert foreign.unpacked("libnuma-dev", "arm64") == home
+    assert packages.unpacked("libnuma-dev", "arm64") == home
     with pytest.raises(InfraError, match="no Debian mirror"):
-        foreign.unpacked("busybox-static", "arm64")
+        packages.unpacked("busybox-static", "arm64")
 
 
 def test_guest_programs_differ_by_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "version", lambda arch="": f"gcc for {arch}")
     directory = build.paths.repo_root() / "guest"
-    assert guest._key(directory, "arm64") != guest._key(directory, "x86_64")
+    assert guest_programs._key(directory, "arm64") != guest_programs._key(directory, "x86_64")

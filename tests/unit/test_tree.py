@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from tiny_kernel import CORE, MIGRATE, PATCH, make_clone, make_source, make_tree, write
 
-from ferry import checks, gitrepo, patches, progress, tree
+from ferry import progress
 from ferry.errors import InfraError, UsageError
-from ferry.source import Source
+from ferry.kernel import series_build
+from ferry.series import checks, gitrepo, patches, tree
+from ferry.series.source import Source
 
 
 @pytest.fixture
@@ -212,13 +214,13 @@ def test_a_step_is_compiled_once_and_again_when_it_changes(clone: Path, base: So
         compiled.append(number)
         home.mkdir(parents=True)
 
-    monkeypatch.setattr(checks, "_build_step", compile_step)
-    monkeypatch.setattr(checks.config, "fragments", lambda *args, **rest: [])
+    monkeypatch.setattr(series_build, "_build_step", compile_step)
+    monkeypatch.setattr(series_build.config, "fragments", lambda *args, **rest: [])
     for _ in range(2):
-        assert [outcome.wrong for outcome in checks.builds(base, progress.Stage(""))] == [()]
+        assert [outcome.wrong for outcome in series_build.builds(base, progress.Stage(""))] == [()]
     assert compiled == [1]
     write(clone / "kernel", {"overlay/mm/ferry/core.c": "int ferry_other(void)\n{\n\treturn 1;\n}\n"})
-    list(checks.builds(base, progress.Stage("")))
+    list(series_build.builds(base, progress.Stage("")))
     assert compiled == [1, 1]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry import paths
-from ferry.source import Source
+from ferry.series.source import Source
 
 MIGRATE = "".join(f"line {number}\n" for number in range(1, 21))
 

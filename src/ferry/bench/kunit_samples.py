@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ferry import boot
-from ferry.bench.console import CONSOLE, RAW, booted
 from ferry.boards import Board
-from ferry.build import Kernel
 from ferry.errors import InfraError
+from ferry.kernel.build import Kernel
+from ferry.paths import CONSOLE, RAW
+from ferry.vm import boot
+from ferry.vm.boot_log import booted
 
 #: Far more than any of the suites takes.
 SUITE_S = 240

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from ferry.bench import memmap_guest, memmap_native
-from ferry.bench.document import Document
+from ferry.results.document import Document
 
 NAME = "memmap"
 

@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import boards, boot, build, paths, progress, stats
-from ferry.bench import meta, race
-from ferry.bench.console import CONSOLE, RAW, booted, counting
-from ferry.bench.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
-from ferry.boards import Board, Node
-from ferry.build import Kernel
+from ferry import boards, paths, progress
+from ferry.bench import meta
+from ferry.boards import Board
 from ferry.errors import InfraError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.paths import CONSOLE, RAW
+from ferry.results import stats
+from ferry.results.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
+from ferry.vm import boot, qemu, tcg
+from ferry.vm.boot_log import booted, counting
 
 DEVICES = ("fsdax", "devdax", "private", "generic")
 #: Of each device's pages, in bytes: devdax has compound pages.
@@ -33,13 +37,9 @@ CONFIGS = {"off": "fields,1", "auto": "auto,0"}
 STOCK = {"stock": ""}
 ROUNDS, QUICK_ROUNDS = 30, 10
 GIB, QUICK_GIB, MOST_GIB = 64, 16, 256
-#: A struct page takes 64 bytes of every 4096, and the private device's are in the guest's memory.
-GUEST_MIB = 1024
 #: The slowest binding seen took 4 s.
 BINDING_S = 30
 LOG = "memmap.log"
-#: The NVDIMM's file, for as long as a guest runs.
-IMAGE = "nvdimm"
 
 MARK = re.compile(r"^memmap_mark: device=(\w+) config=(\w+) round=(\d+)$")
 EVENT = re.compile(r"^memmap_watch: (\{.*\})$")
@@ -84,7 +84,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build what is needed and measure it."""
     sweep = Plan(gib=args.gib or (QUICK_GIB if args.quick else GIB), rounds=QUICK_ROUNDS if args.quick else ROUNDS,
                  boots=2 if args.vs else 1, vs_stock=bool(args.vs))
-    board = equipped(boards.load(args.board), sweep.gib, run_dir)
+    board = qemu.with_nvdimm(boards.load(args.board), sweep.gib, run_dir)
     kernels = {name: build.build(board, name) for name in (["stock", "ferry"] if args.vs else ["ferry"])}
     with counting(f"bindings on {board.name}", bindings(sweep)) as advance:
         return measure(board, kernels, sweep, run_dir, advance)
@@ -93,19 +93,6 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
 def bindings(sweep: Plan) -> int:
     """How many there are in all: the length of the bar."""
     return sweep.boots * len(DEVICES) * (sweep.rounds + 1) * (len(CONFIGS) + sweep.vs_stock)
-
-
-def equipped(board: Board, gib: int, run_dir: Path) -> Board:
-    """The board with an NVDIMM, and with memory for the struct pages of a device that has none."""
-    pages_mib = (gib << 10) // 64
-    nodes = tuple(Node(GUEST_MIB + pages_mib, node.cpus) for node in board.nodes)
-    memory = sum(node.memory_mib for node in nodes)
-    # Written to memory, not to the file: the guest's stores are private copies of its zeros. Few of its pages are ever
-    # written, so none are reserved: the host need not have that much memory.
-    backing = f"memory-backend-file,id=pmem,share=off,reserve=off,mem-path={run_dir / IMAGE},size={gib}G"
-    options = ("-machine", "nvdimm=on", "-m", f"slots=1,maxmem={memory + ((gib + 1) << 10)}M",
-               "-object", backing, "-device", "nvdimm,id=nvdimm,memdev=pmem")
-    return dataclasses.replace(board, nodes=nodes, qemu_options=(*board.qemu_options, *options))
 
 
 def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path,
@@ -117,7 +104,7 @@ def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path
     found: list[Binding] = []
     warnings = [] if board.kind == "instructions" else meta.warnings(captured)
     order = [(number, name) for number in range(sweep.boots) for name in kernels]
-    image = run_dir / IMAGE
+    image = run_dir / qemu.NVDIMM_IMAGE
     image.touch()
     try:
         for made, (number, name) in enumerate(order, start=1):
@@ -125,7 +112,7 @@ def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path
             share = run_dir / RAW / f"{number}-{name}"
             share.mkdir(parents=True)
             once = _Boot(board, kernels[name], sweep, number, name, share, run_dir, advance)
-            warnings += race.twice(board, kernels[name], share, once.run)
+            warnings += tcg.twice(board, kernels[name], share, once.run)
             found += parse((share / LOG).read_text().splitlines(), number, name)
     finally:
         image.unlink(missing_ok=True)

@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import boards, build, stats
+from ferry import boards
 from ferry.bench import kunit_samples, meta
-from ferry.bench.console import counting
-from ferry.bench.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
 from ferry.boards import Board
-from ferry.build import Kernel
 from ferry.errors import UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.results import stats
+from ferry.results.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
+from ferry.vm.boot_log import counting
 
 SUITE = "ferry_memmap_bench"
 BASELINE = "slow"

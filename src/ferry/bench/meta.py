@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ferry import kvm, qemu
 from ferry.boards import Board
+from ferry.debian import packages
+from ferry.kernel.toolchain import compiler
 from ferry.paths import repo_root
-from ferry.toolchain import compiler
+from ferry.vm import kvm
 
 #: An idle host's own housekeeping stays well below this share of its CPUs.
 BUSY = 0.1
@@ -39,7 +40,7 @@ def capture(**more: Any) -> dict[str, Any]:
 
 def tools(board: Board) -> dict[str, str | None]:
     """What ran this board and what made its kernel, for capture(), which otherwise names those of x86."""
-    emulator = str(qemu.with_vfio_user()) if board.devices else board.emulator
+    emulator = str(packages.qemu_with_vfio_user()) if board.devices else board.emulator
     return {"qemu": first_line([emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
 
 

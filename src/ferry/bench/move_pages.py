@@ -13,15 +13,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from ferry import boards, boot, build, guest, progress, stats
-from ferry.bench import meta, movebench, plan, race, summary
-from ferry.bench.console import CONSOLE, RAW, booted, counting
-from ferry.bench.document import SCHEMA, Document
+from ferry import boards, progress
+from ferry.bench import meta, movebench, plan, summary
 from ferry.bench.plan import STOCK, Plan
 from ferry.bench.summary import BootResult
 from ferry.boards import Board
-from ferry.build import Kernel
 from ferry.errors import InfraError, UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.paths import CONSOLE, RAW
+from ferry.results import stats
+from ferry.results.document import SCHEMA, Document
+from ferry.vm import boot, guest_programs, tcg
+from ferry.vm.boot_log import booted, counting
 
 NAME = "move_pages"
 SCRIPT = "sweep.sh"
@@ -126,7 +130,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     sweep = plan_for(args, board)
     order: list[KernelName] = ["stock", "ferry"] if sweep.vs_stock else ["ferry"]
     kernels = {name: build.build(board, name) for name in order}
-    program = guest.programs(board.arch)["movebench"]
+    program = guest_programs.programs(board.arch)["movebench"]
     with counting(f"sweep on {board.name}", rounds(sweep)) as advance:
         return measure(Bench(sweep, board, kernels, program, run_dir, advance))
 
@@ -173,7 +177,7 @@ def one_boot(bench: Bench, number: int, name: KernelName) -> tuple[BootResult, l
     share.mkdir(parents=True)
     kernel = bench.kernels[name]
     write_script(bench, name, kernel, share / SCRIPT)
-    warnings = race.twice(bench.board, kernel, share, lambda: sweep_once(bench, kernel, share))
+    warnings = tcg.twice(bench.board, kernel, share, lambda: sweep_once(bench, kernel, share))
     outcomes = {size: movebench.outcome(share, size) for size in bench.sweep.totals}
     return BootResult(number, name, outcomes), warnings
 

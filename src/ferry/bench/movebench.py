@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry.bench.document import Failure
 from ferry.bench.plan import Config, Plan, size_argument
+from ferry.results.document import Failure
 
 CONTROL = "/sys/kernel/mm/migration"
 

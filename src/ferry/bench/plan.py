@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferry.errors import UsageError
-from ferry.stats import MIN_SAMPLES
+from ferry.results.stats import MIN_SAMPLES
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
                "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}

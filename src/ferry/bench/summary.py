@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ferry import stats
-from ferry.bench.document import Document, Failure, Ratio, Row, Skip, baseline_of, is_baseline
 from ferry.bench.movebench import MISSING, Outcome, Sample, sort_out
 from ferry.bench.plan import STOCK, Config, Plan
-from ferry.formats import size_name
+from ferry.results import stats
+from ferry.results.document import Document, Failure, Ratio, Row, Skip, baseline_of, is_baseline
+from ferry.results.formats import size_name
 
 
 @dataclass(frozen=True)

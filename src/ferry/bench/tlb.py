@@ -12,14 +12,18 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ferry import boards, boot, build, guest, progress, stats
-from ferry.bench import meta, movebench, plan, race, tlb_guest, tlb_plan, tlb_rows
-from ferry.bench.console import CONSOLE, RAW, booted, counting
-from ferry.bench.document import SCHEMA, Document
+from ferry import boards, progress
+from ferry.bench import meta, movebench, plan, tlb_guest, tlb_plan, tlb_rows
 from ferry.bench.tlb_guest import Outcome
 from ferry.bench.tlb_plan import Plan, Work
-from ferry.build import Kernel
 from ferry.errors import InfraError, UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.paths import CONSOLE, RAW
+from ferry.results import stats
+from ferry.results.document import SCHEMA, Document
+from ferry.vm import boot, guest_programs, tcg
+from ferry.vm.boot_log import booted, counting
 
 NAME = "tlb"
 SCRIPT = "tlb.sh"
@@ -82,7 +86,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     names = dict.fromkeys(config.kernel for config in chosen.configs)
     kernels = {name: build.build(board, name) for name in names}
     with counting(f"tlb on {board.name}", samples(chosen)) as advance:
-        return measure(Bench(chosen, board.name, kernels, guest.programs(board.arch), run_dir, advance))
+        return measure(Bench(chosen, board.name, kernels, guest_programs.programs(board.arch), run_dir, advance))
 
 
 def samples(chosen: Plan) -> int:
@@ -130,7 +134,7 @@ def one_boot(bench: Bench, works: list[Work], number: int, machine: int, name: s
     configs = [config for config in bench.plan.configs if config.kernel == name]
     (share / SCRIPT).write_text(tlb_guest.script(bench.programs, bench.plan, works, configs))
     kernel = bench.kernels[name]
-    warnings = race.twice(works[0].board, kernel, share, lambda: run_once(bench, works, kernel, share))
+    warnings = tcg.twice(works[0].board, kernel, share, lambda: run_once(bench, works, kernel, share))
     return tlb_guest.outcomes(share, bench.plan, works, configs, number), warnings
 
 

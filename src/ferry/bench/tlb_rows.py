@@ -12,50 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from ferry import stats
-from ferry.bench.document import Document, Failure, Row, Skip, baseline_of
 from ferry.bench.tlb_guest import MISSING, Outcome
 from ferry.bench.tlb_plan import MIGRC, PAGE, Config, Plan, Work
-
-Event = dict[str, Any]
-
-
-class TlbRow(Row, total=False):
-    """What a row of this bench has beside those of every bench. Figures are medians of one sample's."""
-
-    ratio: str
-    nodes: list[dict[str, Any]]
-    runs: list[Event]
-    """Every good sample of both sides, as the guest printed it."""
-    migrc: dict[str, int]
-    max_bytes: int | None
-    max_age_ms: int | None
-    peak_bytes: int | None
-    ipis: float | None
-    baseline_ipis: float | None
-    flushes: float | None
-    baseline_flushes: float | None
-    ipis_per_1000_moves: float | None
-    baseline_ipis_per_1000_moves: float | None
-    flushes_per_1000_moves: float | None
-    baseline_flushes_per_1000_moves: float | None
-    moved_pages: float | None
-    baseline_moved_pages: float | None
-    migrated_pages: float | None
-    baseline_migrated_pages: float | None
-    kept_kb: float | None
-    baseline_kept_kb: float | None
-    moves_per_second: float | None
-    baseline_moves_per_second: float | None
-    lookups_per_second: float | None
-    baseline_lookups_per_second: float | None
-    ipi_reduction: float | None
-    flush_reduction: float | None
-
-
-def rows_of(document: Document) -> list[TlbRow]:
-    """The rows of a document of this bench."""
-    return cast(list[TlbRow], document["rows"])
+from ferry.results import stats
+from ferry.results.document import Document, Event, Failure, Row, Skip, TlbRow, baseline_of, rows_of
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ferry import foreign, qemu
+from ferry.debian import packages
 from ferry.errors import AllSkipped, InfraError, UsageError
 
 _HERE = Path(__file__).parent
@@ -113,9 +113,9 @@ def unavailable(board: Board) -> str | None:
         return f"{', '.join(missing)} not installed"
     try:
         for package in board.packages:
-            foreign.unpacked(package, board.arch)
+            packages.unpacked(package, board.arch)
         if board.devices:
-            qemu.with_vfio_user()
+            packages.qemu_with_vfio_user()
     except InfraError as error:
         return str(error)
     return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ferry.suites import arm64, dma, flips, integrity, kunit, lint, memmap, migrc, quick_boot, selftests, series, unit
+from ferry.suites import dma, integrity, kunit, lint, memmap, migrc, module_switch, pytest, selftests, series, smoke
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
@@ -31,7 +31,7 @@ class Suite:
 #: Cheap ones first, so that what is easily seen is soon seen.
 ALL = (
     Suite(lint.NAME, "ruff, mypy --strict, guest/ without a warning", HOST, lint.run),
-    Suite(unit.NAME, "the tool's own tests", HOST, unit.run),
+    Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
     Suite(series.NAME, "ferry series check", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "those that User-Mode Linux cannot run, and the rest again", "x86-numa", kunit.run_numa),
@@ -44,13 +44,15 @@ ALL = (
           also=migrc.ALSO),
     Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
-    Suite(flips.NAME, "migrators flipped and unloaded under load", "x86-numa", flips.run, alongside=True),
-    Suite(arm64.NAME, "KUnit and the above in small, on another architecture", arm64.BOARD, arm64.run),
+    Suite(module_switch.NAME, "migrators flipped and unloaded under load", "x86-numa", module_switch.run,
+          alongside=True),
+    Suite(smoke.ARM64_NAME, "KUnit and the above in small, on another architecture", smoke.ARM64_BOARD,
+          smoke.run_arm64),
 )
 
 #: For --quick: a clone's daily check.
 QUICK = (
-    Suite(unit.NAME, "the tool's own tests", HOST, unit.run),
+    Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
-    Suite(quick_boot.NAME, "kselftests, integrity and flips in small, in one boot", "x86-numa", quick_boot.run),
+    Suite(smoke.NAME, "kselftests, integrity and flips in small, in one boot", "x86-numa", smoke.run),
 )

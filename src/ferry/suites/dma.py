@@ -6,12 +6,14 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ferry import build, guest, paths
-from ferry.build import Kernel
+from ferry import paths
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs
 
 NAME = "dma"
 FAULTS_NAME = "dma-faults"
@@ -60,7 +62,7 @@ def _faults(
 
 
 def _program(context: Context, name: str) -> Path:
-    return guest.programs(context.board.arch)[name]
+    return guest_programs.programs(context.board.arch)[name]
 
 
 def _command(script: str, *arguments: object) -> str:

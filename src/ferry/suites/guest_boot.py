@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import boot, build, progress, splat
-from ferry.build import Kernel
+from ferry import progress
 from ferry.errors import AllSkipped, FerryError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
 from ferry.suites import ktap
 from ferry.suites.context import Context
 from ferry.suites.result import Outcome, Result, broken, failed, passed, verdict
+from ferry.vm import boot, splat
 
 MODULE = "ferry_mtcopy"
 MODULES = (MODULE, "ferry_dcbm")

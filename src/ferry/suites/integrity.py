@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import shlex
 
-from ferry import guest, paths
-from ferry.build import Kernel
+from ferry import paths
+from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs
 
 NAME = "integrity"
 LOAD_S = 30
@@ -63,4 +64,4 @@ def _command(context: Context, seconds: int, *more: str) -> str:
 
 def program(context: Context) -> str:
     """integrity, ready for the shell of the board's guest."""
-    return shlex.quote(str(guest.programs(context.board.arch)["integrity"]))
+    return shlex.quote(str(guest_programs.programs(context.board.arch)["integrity"]))

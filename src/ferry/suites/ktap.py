@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ferry import source
+from ferry.series import source
 from ferry.suites.result import Outcome, Result, failed, passed, skipped
 
 #: The most diagnostic lines that a failure quotes; the log has them all.

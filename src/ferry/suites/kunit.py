@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 
-from ferry import boards, boot, build, progress
+from ferry import boards, progress
 from ferry.boards import Board
 from ferry.errors import FerryError
+from ferry.kernel import build
 from ferry.suites import ktap
 from ferry.suites.context import Context
 from ferry.suites.result import Result, broken, passed
+from ferry.vm import boot
 
 NAME = "kunit"
 NUMA_NAME = "kunit-numa"

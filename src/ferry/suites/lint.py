@@ -6,10 +6,11 @@ from __future__ import annotations
 import sys
 import time
 
-from ferry import guest, paths, proc
+from ferry import paths, proc
 from ferry.errors import FerryError
 from ferry.suites.context import Context
 from ferry.suites.result import Result, broken, passed, verdict
+from ferry.vm import guest_programs
 
 NAME = "lint"
 LINTERS = {"ruff check": ("ruff", "check"), "mypy --strict": ("mypy", "--strict")}
@@ -34,7 +35,7 @@ def _ran(context: Context, name: str, command: tuple[str, ...]) -> Result:
 def _guest() -> Result:
     started = time.monotonic()
     try:
-        guest.programs()
+        guest_programs.programs()
     except FerryError as error:
         return broken(NAME, "guest", error, time.monotonic() - started)
     return passed(NAME, "guest", time.monotonic() - started)

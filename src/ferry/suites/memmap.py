@@ -7,11 +7,11 @@ import dataclasses
 import shlex
 
 from ferry import paths
-from ferry.bench import memmap_guest
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import qemu
 
 NAME = "memmap"
 #: Of each of four devices.
@@ -23,8 +23,8 @@ GIB = 3
 
 
 def run(context: Context) -> list[Result]:
-    equipped = memmap_guest.equipped(context.board, GIB, context.logs)
-    (context.logs / memmap_guest.IMAGE).touch()
+    equipped = qemu.with_nvdimm(context.board, GIB, context.logs)
+    (context.logs / qemu.NVDIMM_IMAGE).touch()
     context = dataclasses.replace(context, board=equipped)
     kernel = guest_boot.debug_kernel(context)
     script = paths.repo_root() / "guest/memmap-rebind.sh"
@@ -33,4 +33,4 @@ def run(context: Context) -> list[Result]:
     try:
         return guest_boot.run_jobs(context, kernel, [job], NAME)
     finally:
-        (context.logs / memmap_guest.IMAGE).unlink(missing_ok=True)
+        (context.logs / qemu.NVDIMM_IMAGE).unlink(missing_ok=True)

@@ -11,11 +11,12 @@ import dataclasses
 import shlex
 from pathlib import Path
 
-from ferry import guest, paths, splat
-from ferry.suites import flips, guest_boot, integrity
+from ferry import paths
+from ferry.suites import guest_boot, integrity
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs, splat, tcg
 
 NAME = "migrc"
 MUTATIONS_NAME = "migrc-mutations"
@@ -92,7 +93,7 @@ def run(context: Context) -> list[Result]:
     if _foreign(context):
         return guest_boot.run_jobs(context, kernel, jobs(context), NAME)
     board = dataclasses.replace(
-        context.board, qemu_options=(*context.board.qemu_options, *flips.ONE_THREAD), kvm=False,
+        context.board, qemu_options=(*context.board.qemu_options, *tcg.ONE_THREAD), kvm=False,
         append=(*context.board.append, ZEROING))
     alone = dataclasses.replace(context, board=board)
     return [
@@ -182,7 +183,7 @@ def _litmus(context: Context, *more: str) -> str:
 
 
 def _program(context: Context) -> str:
-    return str(guest.programs(context.board.arch)["litmus"])
+    return str(guest_programs.programs(context.board.arch)["litmus"])
 
 
 def _script(name: str) -> Path:

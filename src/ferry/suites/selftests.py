@@ -6,9 +6,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ferry import patches, proc, source, toolchain
-from ferry.build import Kernel
+from ferry import proc
 from ferry.errors import InfraError
+from ferry.kernel import toolchain
+from ferry.kernel.build import Kernel
+from ferry.series import patches, source
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job

@@ -6,7 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from ferry import checks, progress, source
+from ferry import progress
+from ferry.kernel import series_build
+from ferry.series import checks, source
 from ferry.suites.context import Context
 from ferry.suites.result import Outcome, Result, verdict
 
@@ -20,7 +22,7 @@ def run(context: Context) -> list[Result]:
         results = list(_timed(checks.run_all(base)))
     if all(result.outcome is Outcome.PASSED for result in results):
         with progress.stage("building after each patch") as stage:
-            results += _timed(checks.builds(base, stage))
+            results += _timed(series_build.builds(base, stage))
     return results
 
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What this machine has and lacks for building and booting, and the next command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry import paths, proc
+from ferry.debian import packages
+from ferry.errors import FerryError, InfraError
+from ferry.series import source
+
+MEMORY_BYTES = 4_000_000_000
+"""Two guest nodes of 1 GiB, QEMU, and a compiler a core."""
+DISK_BYTES = 8_000_000_000
+"""The source, two trees, the object directories of every board, and the kernels."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A Debian package, and the program on PATH or the header that shows that it, or its like, is there."""
+
+    package: str
+    probe: str
+    purpose: str
+    board: str = ""
+    """The one board that is skipped without it; where there is none, nothing works without it."""
+
+    @property
+    def present(self) -> bool:
+        if self.probe.endswith(".h"):
+            return any((Path(root) / self.probe).is_file() for root in _include_directories())
+        return bool(shutil.which(self.probe, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"))
+
+
+REQUIREMENTS = (
+    Requirement("gcc", "gcc", "compiles the kernel"),
+    Requirement("libc6-dev", "stdio.h", "compiles what runs beside it"),
+    Requirement("make", "make", "builds"),
+    Requirement("flex", "flex", "builds Kconfig"),
+    Requirement("bison", "bison", "builds Kconfig"),
+    Requirement("bc", "bc", "builds time constants"),
+    Requirement("perl", "perl", "checkpatch, and the kernel's own scripts"),
+    Requirement("patch", "patch", "applies the series"),
+    Requirement("git", "git", "exports and imports the series"),
+    Requirement("rsync", "rsync", "installs kernel headers for selftests"),
+    Requirement("libelf-dev", "libelf.h", "builds objtool"),
+    Requirement("libssl-dev", "openssl/opensslv.h", "builds the kernel's signing tools"),
+    Requirement("libnuma-dev", "numaif.h", "builds the guest programs"),
+    Requirement("xz-utils", "xz", "unpacks the kernel's source"),
+    Requirement("zstd", "zstd", "unpacks other sources"),
+    Requirement("cpio", "cpio", "makes initial file systems"),
+    Requirement("kmod", "modprobe", "loads modules in the guest"),
+    Requirement("e2fsprogs", "mkfs.ext4", "file systems for tests"),
+    Requirement("qemu-system-x86", "qemu-system-x86_64", "runs the x86 boards"),
+    Requirement("qemu-system-arm", "qemu-system-aarch64", "runs arm64", "zcu102"),
+    Requirement("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "compiles for arm64", "zcu102"),
+    Requirement("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/include/stdio.h", "compiles for arm64", "zcu102"),
+    Requirement("device-tree-compiler", "dtc", "describes the machine to its kernel", "zcu102"),
+)
+
+
+def _include_directories() -> Iterator[str]:
+    yield from ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
+
+
+def absent() -> list[Requirement]:
+    """What is missing here."""
+    return [requirement for requirement in REQUIREMENTS if not requirement.present]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's: whether it is well, what was looked at, what was found, what to do about it."""
+
+    ok: bool
+    what: str
+    found: str
+    next: str = ""
+
+
+def findings() -> Iterator[Finding]:
+    """Everything worth knowing before a first build; the first one that is not ok says what to do next."""
+    yield Finding(True, "Python", platform.python_version())
+    yield _system()
+    for requirement in REQUIREMENTS:
+        without = f"; {requirement.board} is skipped without it" if requirement.board else ""
+        found = "there" if requirement.present else f"missing ({requirement.purpose}{without})"
+        well = requirement.present or bool(requirement.board)
+        yield Finding(well, requirement.package, found, "./ferry setup (as root)")
+    yield _program("virtme-ng", ["vng", "--version"])
+    yield _room("cache", paths.cache_dir(), DISK_BYTES)
+    yield _memory()
+    yield _kvm()
+    yield _vfio_user()
+    yield _source()
+
+
+def _system() -> Finding:
+    """The boards are those of an x86-64 host; elsewhere a kernel would need a cross compiler nobody has tried."""
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
+    ok = sys.platform == "linux" and platform.machine() == "x86_64"
+    return Finding(ok, "machine", machine, "an x86-64 Linux machine")
+
+
+def _program(name: str, command: list[str]) -> Finding:
+    try:
+        return Finding(True, name, proc.capture(command).strip().splitlines()[0])
+    except (InfraError, IndexError) as error:
+        return Finding(False, name, str(error), "remove the cache's venv directory; ./ferry makes it anew")
+
+
+def _room(what: str, where: Path, needed: int) -> Finding:
+    free = shutil.disk_usage(where).free
+    # What the cache already holds needs no more room.
+    enough = free >= needed or (where / "kernels").is_dir()
+    return Finding(enough, what, f"{where}, {free / 1e9:.0f} GB free", f"--cache DIR with {needed / 1e9:.0f} GB free")
+
+
+def _memory() -> Finding:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Finding(total >= MEMORY_BYTES, "memory", f"{total / 1e9:.0f} GB", f"{MEMORY_BYTES / 1e9:.0f} GB of memory")
+
+
+def _kvm() -> Finding:
+    """Never a fault: the boards run without it."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return Finding(True, "KVM", "none; emulation, several times slower")
+    return Finding(True, "KVM", "/dev/kvm is there; the first boot probes whether it works")
+
+
+def _vfio_user() -> Finding:
+    """Never a fault: only the boards with device models need it, and they fetch it."""
+    found = packages.qemu_at_hand()
+    return Finding(True, packages.DEVICE,
+                   str(found) if found else "to be fetched from Debian when x86-ptdma first boots")
+
+
+def _source() -> Finding:
+    wanted = source.base()
+    named = os.environ.get("FERRY_SOURCE")
+    if named:
+        return Finding(Path(named).exists(), "kernel source", f"--source {named}", wanted.hint)
+    there = (paths.cache_dir() / "source" / str(wanted.debian["tarball_sha256"])[:16]).is_dir()
+    can_fetch = bool(shutil.which("apt-get"))
+    found = f"Linux {wanted.version} " + ("in the cache" if there else "to be fetched from Debian on first use")
+    return Finding(there or can_fetch, "kernel source", found, wanted.hint)
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sub.add_parser(
+        "doctor", help="say what this machine has, what it lacks, and the next command; exit 3 when it lacks"
+    )
+
+
+def run(args: argparse.Namespace, every: Callable[[], Iterator[Finding]] = findings) -> int:
+    first: Finding | None = None
+    for finding in every():
+        print(f"{'ok' if finding.ok else 'MISSING':8}{finding.what:22}{finding.found}")
+        first = first or (None if finding.ok else finding)
+    print(f"\nnext: {first.next if first else 'make run'}")
+    return FerryError.status if first else 0

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Installs what the doctor finds missing, by Debian's apt and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+
+from ferry import paths, progress
+from ferry.commands import doctor
+from ferry.debian import apt
+from ferry.errors import InfraError
+
+
+def install_missing() -> list[str]:
+    """Install the missing packages and return them.
+
+    Raises InfraError without apt, root or network; not for what one board alone needs: that is then skipped.
+    """
+    absent = doctor.absent()
+    done = _install([requirement.package for requirement in absent if not requirement.board])
+    try:
+        return done + _install([requirement.package for requirement in absent if requirement.board])
+    except InfraError as error:
+        boards = ", ".join(sorted({requirement.board for requirement in absent if requirement.board}))
+        progress.note(f"board {boards} will be skipped: {error.cause}")
+        return done
+
+
+def _install(packages: list[str]) -> list[str]:
+    if not packages:
+        return []
+    listed = " ".join(packages)
+    if not shutil.which("apt-get"):
+        raise InfraError(
+            f"missing here: {listed}; only Debian's apt is known to this tool",
+            hint="install what your system calls these packages, then ./ferry doctor",
+        )
+    if os.geteuid() != 0:
+        raise InfraError(f"missing here: {listed}; only root may install them", hint=f"sudo apt-get install {listed}")
+    apt.install(packages, paths.cache_dir() / "apt-install.log")
+    still = [requirement.package for requirement in doctor.absent() if requirement.package in packages]
+    if still:
+        raise InfraError(f"apt installed {listed}, yet missing are: {' '.join(still)}", hint="./ferry doctor")
+    return packages
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sub.add_parser("setup", help="install what is missing (Debian, as root)")
+
+
+def run(args: argparse.Namespace) -> int:
+    done = install_missing()
+    progress.note(f"installed {' '.join(done)}" if done else "everything needed is here")
+    return 0

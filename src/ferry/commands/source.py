@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The verb `source`: fetch, verify and unpack the base kernel."""
+
+from __future__ import annotations
+
+import argparse
+
+from ferry import progress
+from ferry.series.source import obtain
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sub.add_parser("source", help="fetch, verify and unpack the base kernel; print where it is")
+
+
+def run(args: argparse.Namespace) -> int:
+    found = obtain()
+    progress.note(f"Linux {found.version}")
+    print(found.path)
+    return 0

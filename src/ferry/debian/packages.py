@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A QEMU that can attach to device models by vfio-user: the host's own, or Debian's from backports, in the cache.
+
+The packages are unpacked, not installed, with all the libraries they name: the host may have older ones.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ferry import paths, proc, progress
+from ferry.debian import apt
+from ferry.errors import InfraError
+
+QEMU = "qemu-system-x86_64"
+PACKAGE = "qemu-system-x86"
+SUITES = ("trixie", "trixie-backports")
+"""The last one has it; the first has what it depends on."""
+DEVICE = "vfio-user-pci"
+"""In QEMU since 10.1."""
+UNPACKED_BYTES = 400_000_000
+"""With the packages it comes from."""
+_QEMU_HINT = "check the network and apt's mirrors, or install QEMU 10.1"
+
+# The loader of the same Debian release as the libraries, and firmware and modules of the same build as the program.
+_WRAPPER = f"""#!/bin/sh
+# Debian's {QEMU} with the libraries it was built for.
+root=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)/unpacked/usr
+QEMU_MODULE_DIR=$root/lib/x86_64-linux-gnu/qemu
+export QEMU_MODULE_DIR
+exec "$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/lib/x86_64-linux-gnu" "$root/bin/{QEMU}" \\
+	-L "$root/share/qemu" -L "$root/share/seabios" "$@"
+"""
+
+
+def qemu_at_hand() -> Path | None:
+    """The program to run, when it is the host's own or was fetched before."""
+    installed = shutil.which(QEMU)
+    if installed and _has_device(Path(installed)):
+        return Path(installed)
+    return _qemu_home() / QEMU if _qemu_home().is_dir() else None
+
+
+def qemu_with_vfio_user() -> Path:
+    """The program to run; fetched on first use where the host's own is too old. Raises InfraError."""
+    if found := qemu_at_hand():
+        return found
+    with paths.lock("qemu"):
+        if not _qemu_home().is_dir():
+            _fetch_qemu(_qemu_home())
+    return _qemu_home() / QEMU
+
+
+def _qemu_home() -> Path:
+    return paths.cache_dir() / "qemu"
+
+
+def _has_device(program: Path) -> bool:
+    """Asked of the program itself: its version says little about how it was built."""
+    try:
+        return f"{DEVICE} options" in proc.capture([program, "-M", "none", "-device", f"{DEVICE},help"])
+    except (InfraError, OSError):
+        return False
+
+
+def _fetch_qemu(home: Path) -> None:
+    paths.need_disk(paths.cache_dir(), UNPACKED_BYTES, "unpacking QEMU")
+    packages = apt.download_all(PACKAGE, SUITES, hint=_QEMU_HINT)
+    with progress.stage("unpacking QEMU") as stage, paths.publish(home) as scratch:
+        for number, package in enumerate(packages):
+            stage.update(number, len(packages), package.name)
+            proc.capture(["dpkg-deb", "-x", package, scratch / "unpacked"])
+        wrapper = write_wrapper(scratch)
+        if not _has_device(wrapper):
+            raise InfraError(f"Debian's {PACKAGE} does not run here, or has no {DEVICE}", hint=_QEMU_HINT)
+    shutil.rmtree(packages[0].parent)
+
+
+def write_wrapper(home: Path) -> Path:
+    """The script that runs what is unpacked beside it, wherever that is."""
+    wrapper = home / QEMU
+    wrapper.write_text(_WRAPPER)
+    wrapper.chmod(0o755)
+    return wrapper
+
+
+_DEBIAN = {"arm64": "arm64"}
+"""Debian's name for an architecture, by the kernel's (ARCH=)."""
+HINT = "./ferry doctor; apt must know a Debian mirror"
+
+
+def unpacked(package: str, arch: str) -> Path:
+    """The directory that a package of this machine's release, for `arch`, is unpacked in. Raises InfraError."""
+    home = _home(package, arch)
+    if not home.is_dir():
+        with paths.lock(f"debian-{arch}"):
+            if not home.is_dir():
+                _fetch(package, arch, home)
+    return home
+
+
+def _home(package: str, arch: str) -> Path:
+    return paths.cache_dir() / "debian" / f"{apt.release()}-{_DEBIAN[arch]}" / package
+
+
+def _fetch(package: str, arch: str, home: Path) -> None:
+    file = apt.download_foreign(package, _DEBIAN[arch], hint=HINT)
+    with paths.publish(home) as scratch:
+        proc.capture(["dpkg-deb", "-x", file, scratch])
+    file.unlink()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel configurations: tinyconfig plus fragments, and a check that every requested symbol survived.
+
+Kconfig drops a symbol whose dependencies fail without a word; a kernel without it would measure something else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ferry import paths, proc
+from ferry.boards import Board
+from ferry.errors import InfraError, UsageError
+from ferry.kernel import toolchain
+
+
+def fragments(board: Board, kernel: str, debug: bool) -> list[Path]:
+    """The fragment files of one kernel, in the order they are merged."""
+    named = list(board.configs)
+    named += board.ferry_configs if kernel == "ferry" else ()
+    named += board.debug_configs if debug else ()
+    named += board.ferry_debug_configs if kernel == "ferry" and debug else ()
+    found = [paths.kernel_dir() / "configs" / f"{name}.config" for name in named]
+    for path in found:
+        if not path.is_file():
+            raise UsageError(f"board {board.name} names {path.name}, which is not in kernel/configs")
+    return found
+
+
+def requested(fragment: Path) -> dict[str, str]:
+    """What a fragment asks for: symbol to value, "n" for a symbol that shall be off."""
+    wanted: dict[str, str] = {}
+    for line in fragment.read_text().splitlines():
+        if match := re.match(r"CONFIG_(\w+)=(.*)$", line):
+            wanted[match[1]] = match[2]
+        elif match := re.match(r"# CONFIG_(\w+) is not set$", line):
+            wanted[match[1]] = "n"
+    return wanted
+
+
+def check_survived(config: Path, files: list[Path]) -> None:
+    """Raises InfraError naming each requested symbol that `config` lacks, its value, the fragment that asks for it."""
+    got = requested(config)
+    final: dict[str, tuple[str, Path]] = {}
+    for file in files:
+        final |= {symbol: (value, file) for symbol, value in requested(file).items()}
+    lost = [
+        f"CONFIG_{symbol}={value} ({file.name}; got {got.get(symbol, 'n')})"
+        for symbol, (value, file) in final.items()
+        if got.get(symbol, "n") != value
+    ]
+    if lost:
+        raise InfraError(
+            f"the kernel's configuration lost {', '.join(lost)}",
+            hint="its dependencies changed: look it up in the tree's Kconfig, then mend kernel/configs",
+            log=config,
+        )
+
+
+def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True) -> Path:
+    """Make objects/.config from tinyconfig and the fragments, keeping the old one's time when nothing changed.
+
+    `whole` says that the tree has every symbol the fragments name, as the first patches of a series have not.
+    """
+    objects.mkdir(parents=True, exist_ok=True)
+    config = objects / ".config"
+    before = (config.read_bytes(), config.stat().st_mtime_ns) if config.is_file() else None
+    log = objects / "ferry-config.log"
+    make: list[str | Path] = ["make", *toolchain.make_variables(arch), f"O={objects}"]
+    merge: list[str | Path] = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", objects, config, *files]
+    for number, command in enumerate(([*make, "tinyconfig"], merge, [*make, "olddefconfig"])):
+        done = proc.run(command, cwd=tree, log=log, append=number > 0)
+        if done.status:
+            said = next((line for line in reversed(done.tail) if "rror" in line), "see the log")
+            raise InfraError(f"the kernel's configuration could not be made: {said}", hint="./ferry doctor", log=log)
+    if whole:
+        check_survived(config, files)
+    if before and before[0] == config.read_bytes():
+        os.utime(config, ns=(before[1], before[1]))
+    return config

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compiles every step of every series: a patch that only builds with the next one breaks bisection."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ferry import boards, paths, progress
+from ferry.errors import InfraError
+from ferry.kernel import build, config, toolchain
+from ferry.series import patches, tree
+from ferry.series.checks import Outcome
+from ferry.series.patches import Patch
+from ferry.series.source import Source
+
+_STEP_BOARD = "x86-numa"
+#: What the series changes, and the file systems, whose headers it changes; with the tests and the checkers.
+_STEP_TARGETS = ("mm/", "fs/", "kernel/fork.o", "drivers/ferry/", "drivers/dma/amd/")
+
+
+
+def _refuse_warnings(log: Path) -> None:
+    """Raises InfraError with the compiler's first warning: with CONFIG_WERROR, it fails the build of others."""
+    warned = [line for line in log.read_text(errors="replace").splitlines() if " warning: " in line]
+    if warned:
+        raise InfraError(warned[0], log=log)
+
+
+def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
+    """Compile what a patch touches after each of them, unless the cache says that this very step was compiled."""
+    listed = patches.all_series()
+    steps = [(series, number) for series in listed for number in range(1, len(series.patches) + 1)]
+    for done, (series, number) in enumerate(steps):
+        applied = [*patches.prerequisites(series), *series.patches[:number]]
+        name = f"{series.name} builds after {applied[-1].name[:4]}"
+        stage.update(done, len(steps), applied[-1].subject)
+        home = paths.cache_dir() / "steps" / _step_key(source, applied)
+        try:
+            if not home.is_dir():
+                _build_step(source, applied, home)
+        except InfraError as error:
+            yield Outcome(name, (error.cause, f"log: {error.log}"))
+            return
+        yield Outcome(name, (), applied[-1].subject)
+
+
+def _step_key(source: Source, series: Sequence[Patch]) -> str:
+    """Names what a step is made of: source, compiler, configuration, patches, the overlay files they introduce."""
+    board, overlay = boards.load(_STEP_BOARD), patches.overlay_files()
+    parts: list[str | bytes] = [source.key, toolchain.version(), board.arch, *_STEP_TARGETS]
+    parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=True)]
+    for patch in series:
+        parts.append(patch.text)
+        for name in patches.introduced(patch, overlay):
+            parts += [name, overlay[name].read_bytes()]
+    return build.key_of(parts)
+
+
+def _build_step(source: Source, series: Sequence[Patch], home: Path) -> None:
+    """Compile the base with these patches; `home` keeps the log. make reuses the objects of the step before."""
+    board = boards.load(_STEP_BOARD)
+    objects = paths.cache_dir() / "objects" / source.key / "steps"
+    with paths.lock(f"tree-{source.key}-steps"):
+        where = tree.materialise(source, "steps", series)
+        files = config.fragments(board, "ferry", debug=True)
+        config.configure(where, objects, board.arch, files, whole=False)
+        targets = tuple(path for path in _STEP_TARGETS if (where / path).is_dir() or path.endswith(".o"))
+        log = objects / "step.log"
+        build.make(where, objects, board.arch, targets, log, progress.Stage(log.name), board.build_steps)
+        _refuse_warnings(log)
+        with paths.publish(home) as scratch:
+            shutil.copy2(log, scratch / "build.log")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two runs side by side: how much better B is than A, row by row, and whether the difference is more than noise.
+
+Emulated figures mean nothing by themselves, so for those the two runs' ratios to their baselines are compared.
+Native figures and instruction counts are compared as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+from ferry.errors import UsageError
+from ferry.results import formats, stats
+from ferry.results.document import (
+    COSTS,
+    SCHEMA,
+    Document,
+    Ratio,
+    Row,
+    TlbRow,
+    baseline_of,
+    identity,
+    is_baseline,
+    label,
+)
+from ferry.results.table import ratio_text
+
+Verdict = Literal["better", "same", "worse", "regression", "unknown", "failed", "missing", "new"]
+
+#: The verdicts that make `ferry compare` exit 1: what was measured in A must not vanish from B.
+BAD = frozenset({"regression", "failed", "missing"})
+
+
+def compare(before: Document, after: Document, threshold: float) -> dict[str, Any]:
+    """Every row of both documents with the ratio of B to A (above 1 is better) and a verdict."""
+    old = {identity(row): row for row in before["rows"] if _comparable(before, row)}
+    new = {identity(row): row for row in after["rows"] if _comparable(after, row)}
+    entries = [_entry(before, after, old.get(key), new.get(key), threshold) for key in {**old, **new}]
+    entries += [entry for row in after["rows"] if (was := old.get(identity(row)))
+                for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
+    return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
+            "basis": _basis(before), "warnings": _warnings(before, after), "rows": entries}
+
+
+def _comparable(document: Document, row: Row) -> bool:
+    """An emulated baseline is 1 by definition."""
+    return document["kind"] != "emulated" or not is_baseline(document, row)
+
+
+def _basis(document: Document) -> str:
+    return f"ratio to {document['baseline']}" if document["kind"] == "emulated" else "samples"
+
+
+def _warnings(before: Document, after: Document) -> list[str]:
+    """What makes the two runs less comparable than they look."""
+    found = []
+    cpus = [document["meta"].get("host", {}).get("cpu") for document in (before, after)]
+    if after["kind"] == "native" and cpus[0] != cpus[1]:
+        found.append(f"measured on different CPUs: {cpus[0]}; {cpus[1]}")
+    ways = [document["meta"].get("accelerator") for document in (before, after)]
+    if None not in ways and ways[0] != ways[1]:
+        found.append(f"not measured in the same way: {ways[0]}; {ways[1]}")
+    return found
+
+
+def _entry(before: Document, after: Document, old: Row | None, new: Row | None, threshold: float) -> dict[str, Any]:
+    row = new or old
+    assert row is not None
+    entry: dict[str, Any] = {"config": label(row), "folio_bytes": row["folio_bytes"],
+                             "total_bytes": row["total_bytes"], "unit": row["unit"], "ratio": None}
+    if old is None or new is None:
+        return entry | {"verdict": "new" if old is None else "missing"}
+    groups = _groups(before, old), _groups(after, new)
+    if not groups[1]:
+        return entry | {"verdict": "failed"}
+    if not groups[0]:
+        return entry | {"verdict": "new"}
+    ratio = _better_by(groups[0], groups[1], before["kind"] != "emulated" and row["unit"] in COSTS)
+    return entry | {"ratio": ratio, "verdict": verdict(ratio, threshold)}
+
+
+def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, Any]]:
+    """Of `ferry bench tlb` the shares of events that are gone: counts of thousands, compared without an interval."""
+    entries = []
+    both = [(row.get("ipi_reduction"), row.get("flush_reduction")) for row in (old, new)]
+    for name, was, now in zip(("IPIs", "flushes"), *both, strict=True):
+        if was is None or now is None:
+            continue
+        found: Verdict = "regression" if now < was - threshold else "better" if now > was + threshold else "same"
+        entries.append({"config": f"{label(new)}: {name} gone", "folio_bytes": new["folio_bytes"],
+                        "total_bytes": new["total_bytes"], "unit": "share", "ratio": None, "verdict": found,
+                        "share_a": was, "share_b": now})
+    return entries
+
+
+def _groups(document: Document, row: Row) -> list[list[float]]:
+    """The figures to compare, one group per boot: ratios to the baseline where only those mean anything."""
+    if document["kind"] != "emulated":
+        return stats.groups_of(stats.by_boot(row))
+    baseline = baseline_of(document, row)
+    return stats.paired_ratios(row, baseline) if baseline else []
+
+
+def _better_by(old: list[list[float]], new: list[list[float]], costs: bool) -> Ratio:
+    return stats.ratio_between(old, new) if costs else stats.ratio_between(new, old)
+
+
+def verdict(ratio: Ratio, threshold: float) -> Verdict:
+    """Worse or better only where the interval excludes 1; a regression where it is worse by more than the threshold."""
+    if ratio["ci95"] is None:
+        return "unknown"
+    low, high = ratio["ci95"]
+    if low <= 1 <= high:
+        return "same"
+    if low > 1:
+        return "better"
+    return "regression" if ratio["median"] < 1 - threshold else "worse"
+
+
+def pair(before: list[Document], after: list[Document]) -> list[tuple[Document, Document]]:
+    """The documents of both runs that measured the same thing; UsageError when there are none."""
+    keys = ("bench", "board", "kind", "baseline")
+    found = [(old, new) for new in after for old in before if all(old.get(key) == new.get(key) for key in keys)]
+    if not found:
+        raise UsageError("the two runs have no benchmark, board and baseline in common", hint="ferry runs list")
+    return found
+
+
+def output(comparisons: list[dict[str, Any]], before: str, after: str) -> formats.Output:
+    """What `ferry compare` prints."""
+    records = [{key: comparison[key] for key in ("bench", "board", "basis")} | _flat(entry)
+               for comparison in comparisons for entry in comparison["rows"]]
+    data = {"schema": SCHEMA, "a": before, "b": after, "comparisons": comparisons}
+    return formats.Output([_grid(comparison, before, after) for comparison in comparisons], data, records)
+
+
+def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
+    title = f"{comparison['bench']} on {comparison['board']}: {after} against {before} ({comparison['basis']})"
+    rows = [[[entry["config"]], [formats.size_name(entry["folio_bytes"])],
+             [_figure(entry)], [entry["verdict"]]]
+            for entry in comparison["rows"]]
+    note = f"above 1, the second run is better; a regression is worse by more than {comparison['threshold']:.0%}"
+    return formats.Grid(title, ["", "folio size", "ratio [95 %]", "verdict"], rows, [note, *comparison["warnings"]])
+
+
+def _figure(entry: dict[str, Any]) -> str:
+    if "share_a" in entry:
+        return f"{entry['share_a']:.1%}, then {entry['share_b']:.1%}"
+    return ratio_text(entry["ratio"]) if entry["ratio"] else "-"
+
+
+def _flat(entry: dict[str, Any]) -> dict[str, Any]:
+    ratio = entry["ratio"]
+    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+    return entry | {"ratio": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The shape of a benchmark's result: one document per bench and board, one row per thing measured.
+
+A sample is identified by (boot, round). Two rows of one document were measured in turn, so samples with the same
+identity were taken side by side and their ratio is free of the drift of the host.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict, cast, get_origin, get_type_hints
+
+SCHEMA = 1
+
+#: Units in which a smaller figure is the better one.
+COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
+
+#: Units in words; gbps is 10^9 bytes a second.
+UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
+              "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s"}
+
+#: What each kind of figure may be used for; shown with every table and on every plot.
+KIND_NOTES = {
+    "emulated": "emulated: ratios only",
+    "instructions": "instructions counted by the guest clock",
+    "native": "native speed of this host",
+}
+
+
+class Ratio(TypedDict):
+    """A ratio above 1 is better, whatever the unit. `ci95` is None when there are too few samples to tell."""
+
+    median: float
+    ci95: list[float] | None
+
+
+class Failure(TypedDict):
+    """A sample that was asked for and did not come, or came wrong; it is never among the samples."""
+
+    boot: int
+    round: int
+    reason: str
+
+
+class Row(TypedDict):
+    """One configuration at one folio size. `sample_ids` names each sample's [boot, round]."""
+
+    kernel: str
+    migrator: str
+    threads: int
+    channels: int
+    folio_bytes: int
+    total_bytes: int
+    unit: str
+    samples: list[float]
+    sample_ids: list[list[int]]
+    median: float | None
+    mad: float | None
+    ratio_to_baseline: Ratio | None
+    failures: list[Failure]
+    store: NotRequired[str]
+    verify: NotRequired[str]
+    deferring: NotRequired[bool]
+    workload: NotRequired[str]
+    method: NotRequired[str]
+    path: NotRequired[str]
+    layout: NotRequired[str]
+    device: NotRequired[str]
+    ratio_to_limit: NotRequired[Ratio | None]
+    ratio_to_off: NotRequired[Ratio | None]
+    ratio_to_threads: NotRequired[Ratio | None]
+    baseline_samples: NotRequired[list[float]]
+    """The baseline's samples, of a bench whose rows hold both sides."""
+    baseline_sample_ids: NotRequired[list[list[int]]]
+
+
+class Skip(TypedDict):
+    """A folio size, or a workload, that this guest cannot measure, and why."""
+
+    folio_bytes: int
+    reason: str
+    workload: NotRequired[str]
+
+
+class Document(TypedDict):
+    """What `--format json` prints; result.json is a list of these."""
+
+    schema: int
+    bench: str
+    board: str
+    kind: str
+    baseline: str
+    meta: dict[str, Any]
+    rows: list[Row]
+    skipped: NotRequired[list[Skip]]
+    warnings: NotRequired[list[str]]
+    counters: NotRequired[dict[str, dict[str, int]]]
+
+
+def missing_keys(document: dict[str, Any]) -> list[str]:
+    """The keys without which what was read from a file is no document; those of a row are named once."""
+    rows = document.get("rows")
+    wrong = [] if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else ["rows"]
+    for part, shape in [(document, Document), *((row, Row) for row in rows or [] if not wrong)]:
+        wrong += sorted(_required(shape) - part.keys() - set(wrong))
+    return wrong
+
+
+def _required(shape: type) -> set[str]:
+    hints = get_type_hints(shape, include_extras=True)
+    return {name for name, kind in hints.items() if get_origin(kind) is not NotRequired}
+
+
+def label(row: Row) -> str:
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `dcbm 16`, `migrc`, `stock`."""
+    if row["kernel"] == "stock":
+        return "stock"
+    if "path" in row:
+        return row["path"]
+    if row.get("deferring"):
+        return "migrc"
+    name = row.get("method") or row["migrator"]
+    count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
+    store = [row["store"]] if "store" in row else []
+    verify = [row["verify"]] if "verify" in row else []
+    return " ".join([name, *count, *store, *verify])
+
+
+def counts_threads(name: str) -> bool:
+    """Whether the number of threads tells rows of this name apart."""
+    return name not in ("off", "kernel", "memcpy", "dcbm")
+
+
+def identity(row: Row) -> tuple[str | int, ...]:
+    """What makes two rows of different runs the same measurement."""
+    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
+
+
+def column(row: Row) -> tuple[str, int, int]:
+    """What stands above a row's figure in a table: rows of one column do the same work, by different means."""
+    return row.get("device", ""), row["folio_bytes"], row["total_bytes"]
+
+
+def is_baseline(document: Document, row: Row) -> bool:
+    """Whether the document's ratios are taken against this row."""
+    return label(row) == document["baseline"]
+
+
+def baseline_of(document: Document, row: Row) -> Row | None:
+    """The baseline's row of the same column, or the side of this one that stands for it."""
+    if "baseline_samples" in row:
+        return {**row, "samples": row["baseline_samples"], "sample_ids": row["baseline_sample_ids"]}
+    columns = (other for other in document["rows"] if is_baseline(document, other))
+    return next((other for other in columns if column(other) == column(row)), None)
+
+
+def failure_count(document: Document) -> int:
+    """How many samples of the document failed."""
+    return sum(len(row["failures"]) for row in document["rows"])
+
+
+Event = dict[str, Any]
+
+
+class TlbRow(Row, total=False):
+    """What a row of this bench has beside those of every bench. Figures are medians of one sample's."""
+
+    ratio: str
+    nodes: list[dict[str, Any]]
+    runs: list[Event]
+    """Every good sample of both sides, as the guest printed it."""
+    migrc: dict[str, int]
+    max_bytes: int | None
+    max_age_ms: int | None
+    peak_bytes: int | None
+    ipis: float | None
+    baseline_ipis: float | None
+    flushes: float | None
+    baseline_flushes: float | None
+    ipis_per_1000_moves: float | None
+    baseline_ipis_per_1000_moves: float | None
+    flushes_per_1000_moves: float | None
+    baseline_flushes_per_1000_moves: float | None
+    moved_pages: float | None
+    baseline_moved_pages: float | None
+    migrated_pages: float | None
+    baseline_migrated_pages: float | None
+    kept_kb: float | None
+    baseline_kept_kb: float | None
+    moves_per_second: float | None
+    baseline_moves_per_second: float | None
+    lookups_per_second: float | None
+    baseline_lookups_per_second: float | None
+    ipi_reduction: float | None
+    flush_reduction: float | None
+
+
+def rows_of(document: Document) -> list[TlbRow]:
+    """The rows of a document of this bench."""
+    return cast(list[TlbRow], document["rows"])

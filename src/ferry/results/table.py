@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A document in the shape such results have on the mailing list: configurations down, folio sizes across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ferry.results import tlb_table
+from ferry.results.document import (
+    KIND_NOTES,
+    UNIT_NAMES,
+    Document,
+    Ratio,
+    Row,
+    column,
+    failure_count,
+    is_baseline,
+    label,
+)
+from ferry.results.formats import Grid, Output, Record, figure, size_name
+
+#: The keys of a row that are one line of CSV as they are.
+PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_bytes", "unit", "median", "mad")
+
+
+def output(documents: Sequence[Document]) -> Output:
+    """One document is printed as itself, several as the list that result.json is."""
+    return Output(
+        grids=[grid(document) for document in documents],
+        data=documents[0] if len(documents) == 1 else list(documents),
+        records=[record(document, row) for document in documents for row in document["rows"]],
+    )
+
+
+def grid(document: Document) -> Grid:
+    """The table for people."""
+    if document["bench"] == tlb_table.NAME:
+        return tlb_table.grid(document)
+    columns = sorted({column(row) for row in document["rows"]})
+    cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
+    rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
+            for name in dict.fromkeys(name for name, _ in cells)]
+    return Grid(title(document), ["", *map(heading, columns)], rows, notes(document))
+
+
+def heading(place: tuple[str, int, int]) -> str:
+    """What a column is of."""
+    device, folio, total = place
+    return f"{device or f'{size_name(folio)} folios'}\n{size_name(total)} at a time"
+
+
+def row_name(document: Document, row: Row) -> str:
+    """The row's label, and whether it is what the others are compared with."""
+    return f"{label(row)} (baseline)" if is_baseline(document, row) else label(row)
+
+
+def title(document: Document) -> str:
+    """What was measured, where, and what kind of figure it is."""
+    units = "/".join(sorted({UNIT_NAMES[row["unit"]] for row in document["rows"]}))
+    workloads = "; ".join(sorted({row["workload"] for row in document["rows"] if "workload" in row}))
+    what = " of ".join(filter(None, [document["bench"], workloads]))
+    return f"{what} on {document['board']}, {units} ({KIND_NOTES[document['kind']]})"
+
+
+def cell(row: Row | None) -> list[str]:
+    """The median and its spread, the ratio and its interval, and what failed."""
+    if row is None:
+        return ["-"]
+    lines = []
+    if row["median"] is not None:
+        lines.append(f"{figure(row['median'])} ±{spread(row['mad'] or 0.0)}")
+    if row["ratio_to_baseline"] is not None:
+        lines.append(ratio_text(row["ratio_to_baseline"]))
+    lines += [f"{name}: {ratio_text(ratio)}" for name, ratio in other_ratios(row)]
+    if row["failures"]:
+        lines.append(f"{len(row['failures'])} failed")
+    return lines or ["no sample"]
+
+
+def other_ratios(row: Row) -> list[tuple[str, Ratio]]:
+    """Ratios to other rows than the baseline, by that row's name."""
+    found = (("off", row.get("ratio_to_off")), ("threads", row.get("ratio_to_threads")),
+             ("limit", row.get("ratio_to_limit")))
+    return [(name, ratio) for name, ratio in found if ratio]
+
+
+def spread(value: float) -> str:
+    """Two significant digits are what a spread is worth."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """`1.720 [1.650, 1.800]`: the median of the ratio and its 95 % interval."""
+    if ratio["ci95"] is None:
+        return f"{ratio['median']:.3f} [too few samples]"
+    low, high = ratio["ci95"]
+    return f"{ratio['median']:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def notes(document: Document) -> list[str]:
+    """How to read the cells, and everything that did not go as asked."""
+    counts = sorted({len(row["samples"]) for row in document["rows"]}) or [0]
+    samples = "-".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]]))
+    found = [f"median ±median absolute deviation of {samples} samples",
+             f"ratio to {document['baseline']} [95 % interval], above 1 is better"]
+    others = dict.fromkeys(name for row in document["rows"] for name, _ in other_ratios(row))
+    found += [f"{name}: the ratio to that row instead" for name in others]
+    found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
+    found += document.get("warnings", [])
+    found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
+              f"failed: {failure['reason']}" for row in document["rows"] for failure in row["failures"]]
+    return found + ["failed samples are in no median"] * bool(failure_count(document))
+
+
+def record(document: Document, row: Row) -> Record:
+    """One line of CSV; samples and their [boot, round] are separated by blanks."""
+    ratio = row["ratio_to_baseline"]
+    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+    return {
+        "bench": document["bench"], "board": document["board"], "kind": document["kind"],
+        "baseline": document["baseline"], "config": label(row),
+        **{key: value for key, value in row.items() if key in PLAIN},
+        "store": row.get("store"), "workload": row.get("workload"), "device": row.get("device"),
+        "ratio_to_baseline": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high,
+        "samples": " ".join(repr(sample) for sample in row["samples"]),
+        "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
+        "failures": len(row["failures"]),
+        **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
+    }

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The series as git commits, and git commits back as the series.
+
+A commit made here holds what a reviewer reads: the hooks of the stored patch and the new files it introduces. Coming
+back they part again: what the base has not is overlay, what it has is patch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry import proc, progress
+from ferry.errors import InfraError, UsageError
+from ferry.series import patches
+from ferry.series.patches import Patch, Series
+from ferry.series.source import Source, base
+
+BASE_TAG = "ferry-base"
+"""Marks the commit of the unpatched base."""
+_REVISIONS = f"{BASE_TAG}..HEAD"
+_START = "ferry-series"
+"""Marks the commit that a series to be exported starts from."""
+
+_IDENTITY = {
+    f"GIT_{role}_{key}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for key, value in (("NAME", "Folio Ferry"), ("EMAIL", "folio-ferry@example.org"))
+}
+
+
+def git(repo: Path, *words: str | Path, stdin: str | None = None, identity: dict[str, str] | None = None) -> str:
+    """Run git in `repo` as `identity` (default: nobody in particular). Raises InfraError with what git said."""
+    env = {**os.environ, **(identity or _IDENTITY)}
+    try:
+        done = subprocess.run(
+            ["git", "-c", "core.autocrlf=false", "-c", "commit.gpgsign=false", "-c", "gc.auto=0", *map(str, words)],
+            cwd=repo,
+            env=env,
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise InfraError("git is not installed", hint="./ferry setup (as root)") from error
+    if done.returncode:
+        raise InfraError(f"git {words[0]} failed: {(done.stderr or done.stdout).strip()[-600:]}")
+    return done.stdout
+
+
+def init(repo: Path) -> None:
+    """A new repository, without the hooks and templates of whoever runs it."""
+    git(repo, "init", "-q", "-b", "ferry", "--template=")
+
+
+def commit_base(repo: Path, source: Source) -> None:
+    """Commit all that is there as the base, and tag it."""
+    # Ignored or not: a release tarball holds exactly what belongs to it. Light compression: there is 1.5 GB of it.
+    git(repo, "-c", "core.looseCompression=1", "add", "-A", "-f")
+    git(repo, "commit", "-q", "--allow-empty", "-m", f"Linux {source.version}")
+    git(repo, "tag", BASE_TAG)
+
+
+def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
+    """Fill a new repository with only the base files that the series touches, and commit them: seconds, not minutes."""
+    init(repo)
+    # The attributes say how hunks are labelled.
+    for name in dict.fromkeys([".gitattributes", *(name for patch in series for name in patch.files)]):
+        if (source.path / name).is_file():
+            (repo / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source.path / name, repo / name)
+    commit_base(repo, source)
+
+
+def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "") -> None:
+    """One commit a patch, each with its author, date and message, and with the overlay files it introduces.
+
+    `trailer` is added to each message.
+    """
+    overlay = patches.overlay_files()
+    for patch in series:
+        if patch.files:
+            patches.apply_one(source, patch, repo)
+        new = patches.introduced(patch, overlay)
+        for name in new:
+            (repo / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(overlay[name], repo / name)
+        _commit(repo, patch, [*patch.files, *new], trailer)
+
+
+def _commit(repo: Path, patch: Patch, names: list[str], trailer: str) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        message, diff = Path(scratch) / "message", Path(scratch) / "diff"
+        fields = git(repo, "mailinfo", "--encoding=UTF-8", message, diff, stdin=patch.text)
+        header = dict(re.findall(r"^(\w+): (.*)$", fields, re.MULTILINE))
+        body = re.sub(r"^Overlay:.*\n?", "", message.read_text(), flags=re.MULTILINE).strip()
+    if names:
+        git(repo, "add", "-A", "-f", "--", *names)
+    author = f"--author={header['Author']} <{header['Email']}>"
+    text = f"{header['Subject']}\n\n{body}\n" + (f"\n{trailer}\n" if trailer else "")
+    git(repo, "commit", "-q", "--allow-empty", author, f"--date={header['Date']}", "-F", "-", stdin=text)
+
+
+@dataclass(frozen=True)
+class _Commit:
+    """A commit to import: its series, the base files it changes and the overlay files it adds."""
+
+    id: str
+    series: str
+    changed: list[str]
+    added: list[str]
+
+
+def import_tree(repo: Path, source: Source) -> None:
+    """Rewrite kernel/overlay and the patches of kernel/series from the commits since BASE_TAG in `repo`.
+
+    A commit belongs to the series that its `Series:` line names; without one, to the series of the commit before.
+    Raises UsageError when the tree has uncommitted changes, is not of `checkout`, or changes nothing, when a commit
+    names no series, and when something in kernel/ would be lost that git does not have.
+    """
+    _check_ready(repo)
+    commits = _commits(repo, source)
+    if not commits:
+        raise UsageError(f"{repo} holds no commit that changes anything", hint="git commit, then again")
+    mails: dict[Path, str] = {}
+    for name in base().series:
+        mine = [commit for commit in commits if commit.series == name]
+        for number, one in enumerate(mine, 1):
+            mails[patches.series_dir() / name / _file_name(repo, number, one)] = _mail(repo, source, one, commits)
+    names = sorted(name for one in commits for name in one.added)
+    with tempfile.TemporaryDirectory() as scratch:
+        files = _fetch(repo, names, Path(scratch))
+        _check_nothing_is_lost(mails, files)
+        _write_patches(mails)
+        _write_overlay(files)
+    progress.note(f"{len(mails)} patches written; see: git diff kernel, ./ferry series check")
+
+
+def _check_ready(repo: Path) -> None:
+    if not (repo / ".git").exists():
+        raise UsageError(f"{repo} is not a git tree", hint=f"./ferry series checkout {repo} makes one")
+    if git(repo, "status", "--porcelain", "--untracked-files=no").strip():
+        raise UsageError(f"{repo} has changes that are not committed", hint=f"git -C {repo} commit, then again")
+    try:
+        git(repo, "rev-list", "-1", _REVISIONS)
+    except InfraError as error:
+        hint = "./ferry series checkout DIR makes such a tree"
+        raise UsageError(f"{repo} has no tag {BASE_TAG}", hint=hint) from error
+
+
+def _commits(repo: Path, source: Source) -> list[_Commit]:
+    """The commits in order. What a later commit does to an overlay file counts for the one that added it."""
+    final = set(git(repo, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0"))
+    seen: set[str] = set()
+    commits = []
+    series = ""
+    for commit in git(repo, "rev-list", "--reverse", "--no-merges", _REVISIONS).split():
+        subject, body = git(repo, "log", "-1", "--format=%s%n%b", commit).split("\n", 1)
+        named = re.findall(r"^Series:[ \t]*(\S+)[ \t]*$", body, re.MULTILINE)
+        series = named[-1] if named else series
+        if series not in base().series:
+            raise UsageError(f'"{subject}" is of no series of kernel/base.toml: {series or "its message names none"}',
+                             hint=f"a line `Series: NAME` in its message, one of {', '.join(base().series)}")
+        listed = git(repo, "diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit)
+        names = [name for name in listed.split("\0") if name]
+        changed = [name for name in names if (source.path / name).exists()]
+        added = [name for name in names if name not in changed and name in final and name not in seen]
+        seen.update(added)
+        if changed or added:
+            commits.append(_Commit(commit, series, changed, added))
+        else:
+            progress.note(f"folded into the patches that introduce its files: {subject}")
+    return commits
+
+
+def _file_name(repo: Path, number: int, commit: _Commit) -> str:
+    slug = git(repo, "log", "-1", "--format=%f", commit.id).strip()
+    return f"{number:04d}-{slug[:52].rstrip('.-')}.patch"
+
+
+def _mail(repo: Path, source: Source, commit: _Commit, commits: list[_Commit]) -> str:
+    """The stored form: a git-am mail whose diff holds the hooks, and whose body names the overlay files."""
+    fields = git(repo, "log", "-1", "--format=%an <%ae>%n%aD%n%s%n%b", commit.id)
+    author, date, subject, *body = fields.split("\n")
+    text = "\n".join(line for line in body if not re.match(r"(Signed-off-by|Overlay|Series):", line)).strip()
+    others = {name for other in commits if other is not commit for name in other.added}
+    overlay = "".join(f"Overlay: {path}\n" for path in collapse(commit.added, others, source))
+    parts = ["\n".join(textwrap.wrap(f"Subject: [PATCH] {subject}", 78, subsequent_indent=" ")), "", text]
+    stat = diff = ""
+    if commit.changed:
+        show = ("diff-tree", "--no-commit-id", "--no-renames", "-r", commit.id)
+        stat = git(repo, *show, "--stat=72", "--summary", "--", *commit.changed)
+        diff = "\n" + git(repo, *show, "-p", "--abbrev=12", "--", *commit.changed)
+    head = f"From {'0' * 40} Mon Sep 17 00:00:00 2001\nFrom: {author}\nDate: {date}\n"
+    return head + "\n".join(parts) + "\n" + (f"\n{overlay}" if overlay else "") + f"---\n{stat}{diff}"
+
+
+def collapse(added: list[str], others: set[str], source: Source) -> list[str]:
+    """Name whole directories where the base has none and every file under them came with this commit, else files."""
+
+    def whole(directory: str) -> bool:
+        return not (source.path / directory).exists() and not any(name.startswith(f"{directory}/") for name in others)
+
+    shown: list[str] = []
+    for name in sorted(added):
+        if not any(name.startswith(path + "/") for path in shown):
+            parents = [str(parent) for parent in reversed(Path(name).parents) if str(parent) != "."]
+            shown.append(next((parent for parent in parents if whole(parent)), name))
+    return shown
+
+
+def _fetch(repo: Path, names: list[str], scratch: Path) -> dict[str, Path]:
+    """The files as HEAD has them, copied to `scratch`."""
+    archive = scratch / ".tar"
+    git(repo, "archive", "-o", archive, "HEAD", "--", *names)
+    proc.capture(["tar", "-x", "-C", str(scratch), "-f", str(archive)])
+    return {name: scratch / name for name in names}
+
+
+def _check_nothing_is_lost(mails: dict[Path, str], files: dict[str, Path]) -> None:
+    new = {patches.overlay_dir() / name: path.read_bytes() for name, path in files.items()}
+    new |= {path: text.encode(errors="surrogateescape") for path, text in mails.items()}
+    unsaved = _unsaved(patches.overlay_dir())
+    unsaved += [path for path in _unsaved(patches.series_dir()) if path.suffix == ".patch"]
+    if lost := [path for path in unsaved if path.read_bytes() != new.get(path)]:
+        raise UsageError(f"{lost[0]} has changes that git does not have, and the series comes without them",
+                         hint="git add kernel, or take the changes into the series; then again")
+
+
+def _unsaved(directory: Path) -> list[Path]:
+    """The files of a directory that the repository around it, where there is one, holds no copy of."""
+    try:
+        listed = git(directory, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
+    except InfraError:
+        return []
+    return [path for name in listed.split("\0") if name and (path := directory / name).is_file()]
+
+
+def _write_patches(mails: dict[Path, str]) -> None:
+    """Make the patches exactly these; cover letters stay."""
+    for old in patches.series_dir().glob("*/*.patch"):
+        old.unlink()
+    for path, text in mails.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, errors="surrogateescape")
+
+
+def _write_overlay(files: dict[str, Path]) -> None:
+    """Make the overlay exactly these files."""
+    root = patches.overlay_dir()
+    for name, path in patches.overlay_files().items():
+        if name not in files:
+            path.unlink()
+    for name, path in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, root / name)
+    for directory in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
+        if not any(directory.iterdir()):
+            directory.rmdir()
+
+
+def commit_series(repo: Path, source: Source, series: Series) -> None:
+    """A new repository with the files that the series touches: base, prerequisites, _START, one commit a patch."""
+    before = patches.prerequisites(series)
+    touched_base(repo, source, [*before, *series.patches])
+    commit_patches(repo, source, before)
+    git(repo, "tag", _START)
+    commit_patches(repo, source, series.patches)
+
+
+def export(source: Source, name: str, directory: Path, *, signoff: bool) -> list[Path]:
+    """Write a series as numbered mails, with its cover letter where it has one. Raises UsageError.
+
+    `git am` takes them on a tree of the base with the series' prerequisites.
+    """
+    series = patches.find(name)
+    if not series.patches:
+        raise UsageError(f"the series {name} is empty", hint=f"add a patch to {patches.series_dir() / name}")
+    if directory.exists() and any(directory.glob("*.patch")):
+        raise UsageError(f"{directory} holds patches already", hint="another directory, or remove them")
+    identity = _signer() if signoff else _IDENTITY
+    with tempfile.TemporaryDirectory(prefix="ferry-export-") as scratch:
+        repo = Path(scratch)
+        commit_series(repo, source, series)
+        directory.mkdir(parents=True, exist_ok=True)
+        words = ["format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit"]
+        words += ["--cover-letter"] * bool(series.cover[0]) + ["--signoff"] * signoff
+        git(repo, *words, "-o", directory.absolute(), f"{_START}..HEAD", identity=identity)
+    written = sorted(directory.glob("*.patch"))
+    if series.cover[0]:
+        _fill_cover(written[0], series)
+    return written
+
+
+def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
+    """Apply exported mails by git am to the base and the prerequisites. Raises InfraError when git refuses one."""
+    with tempfile.TemporaryDirectory(prefix="ferry-am-") as scratch:
+        repo = Path(scratch)
+        commit_series(repo, source, series)
+        made = git(repo, "rev-parse", "HEAD^{tree}")
+        git(repo, "reset", "-q", "--hard", _START)
+        git(repo, "am", "-q", "--no-3way", *(mail.absolute() for mail in mails))
+        if git(repo, "rev-parse", "HEAD^{tree}") != made:
+            raise InfraError(f"git am makes another tree of the mails of {series.name} than the series is")
+
+
+def _signer() -> dict[str, str]:
+    """The exporter's own identity, which alone may sign off."""
+    done = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], capture_output=True, text=True, check=False)
+    match = re.match(r"(.*) <(.*)> \d+", done.stdout)
+    if done.returncode or not match:
+        raise UsageError(
+            "git does not know who you are, so you cannot sign off", hint="git config user.name, user.email"
+        )
+    return {"GIT_COMMITTER_NAME": match[1], "GIT_COMMITTER_EMAIL": match[2]}
+
+
+def _fill_cover(mail: Path, series: Series) -> None:
+    subject, text = series.cover
+    if series.requires:
+        text += "\n\n" + textwrap.fill(f"Prerequisites: the series {', '.join(series.requires)}.", 72)
+    filled = mail.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text)
+    mail.write_text(filled)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel trees to build from: the base as it is, and the base with our files and hooks in it.
+
+The `stock` tree is the unpacked source itself. The `ferry` tree is a farm of hard links to it in which only what the
+overlay and the patches touch are files of their own, rewritten only when their content changes: make then rebuilds only
+what a change calls for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ferry import paths, proc, progress
+from ferry.errors import InfraError, UsageError
+from ferry.series import gitrepo, patches
+from ferry.series.patches import Patch
+from ferry.series.source import Source
+
+
+def prepare(source: Source, kernel: str) -> Path:
+    """The tree to build `kernel` ("stock" or "ferry") from, up to date. The caller holds its lock while building.
+
+    Raises InfraError when a patch does not apply or an overlay file exists in the base.
+    """
+    return source.path if kernel == "stock" else materialise(source, "ferry", patches.load())
+
+
+def materialise(source: Source, name: str, series: Sequence[Patch]) -> Path:
+    """The tree called `name`: the base with these patches and the overlay files they introduce."""
+    tree = ferry_tree(source, name)
+    if not tree.is_dir():
+        _link_farm(source.path, tree)
+    with tempfile.TemporaryDirectory(prefix="ferry-apply-", dir=paths.cache_dir()) as scratch:
+        _sync(source.path, tree, _wanted_files(source, series, Path(scratch)))
+    return tree
+
+
+def ferry_tree(source: Source, name: str = "ferry") -> Path:
+    """Where `materialise` puts the tree."""
+    return paths.cache_dir() / "trees" / source.key / name
+
+
+def _wanted_files(source: Source, series: Sequence[Patch], scratch: Path) -> dict[str, Path]:
+    """What differs from the base, by kernel path: overlay files, and patched files made under `scratch`."""
+    overlay = patches.overlay_files()
+    refuse_collisions(source, overlay)
+    chosen = {name: overlay[name] for patch in series for name in patches.introduced(patch, overlay)}
+    return {**chosen, **patches.apply_onto(source, series, scratch)}
+
+
+def refuse_collisions(source: Source, overlay: dict[str, Path]) -> None:
+    """An overlay holds new files only: one that hides a file of the base would be a patch nobody reviews."""
+    there = [name for name in overlay if (source.path / name).exists()]
+    if there:
+        raise InfraError(
+            f"kernel/overlay/{there[0]} exists in Linux {source.version} already",
+            hint="change it by a patch in kernel/series instead",
+        )
+
+
+def _link_farm(source: Path, tree: Path) -> None:
+    with progress.stage(f"making the {tree.name} tree"), paths.publish(tree) as scratch:
+        try:
+            proc.capture(["cp", "-al", f"{source}/.", scratch])
+        except InfraError:  # a file system without hard links
+            proc.capture(["cp", "-a", "--reflink=auto", f"{source}/.", scratch])
+
+
+def _sync(source: Path, tree: Path, wanted: dict[str, Path]) -> None:
+    """Make `tree` the base plus `wanted`, writing only files whose content differs."""
+    record = tree.parent / f"{tree.name}.json"
+    before = set(json.loads(record.read_text())) if record.is_file() else set()
+    # Recorded before it is done: after an interruption the next run still knows every file that may differ.
+    record.write_text(json.dumps(sorted(before | set(wanted))))
+    for name in sorted(before - set(wanted)):
+        if (source / name).is_file():
+            replace(tree / name, source / name)
+        else:
+            (tree / name).unlink(missing_ok=True)
+    for name, file in wanted.items():
+        replace(tree / name, file)
+    record.write_text(json.dumps(sorted(wanted)))
+
+
+def replace(target: Path, content: Path) -> None:
+    """Give `target` the content of `content` under a new inode and time; nothing when it has it already.
+
+    Of the mode only what git keeps counts: with another umask all would be rewritten, and the kernel built anew.
+    """
+    data = content.read_bytes()
+    mode = 0o755 if content.stat().st_mode & 0o100 else 0o644
+    if target.is_file() and target.read_bytes() == data and not (target.stat().st_mode ^ mode) & 0o100:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".ferry-{os.getpid()}-{target.name}")
+    fresh.write_bytes(data)
+    fresh.chmod(mode)
+    fresh.replace(target)
+
+
+def checkout(source: Source, directory: Path) -> None:
+    """An ordinary git tree to edit: the base in one commit, then one commit a patch. Raises UsageError, InfraError."""
+    if directory.exists() and any(directory.iterdir()):
+        raise UsageError(f"{directory} exists and is not empty", hint="another directory, or ./ferry series import it")
+    paths.need_disk(directory.absolute().parent, 4_000_000_000, "a git tree of the kernel")
+    with progress.stage(f"copying Linux {source.version}"):
+        directory.mkdir(parents=True, exist_ok=True)
+        proc.capture(["cp", "-a", "--reflink=auto", f"{source.path}/.", directory])
+    with progress.stage("committing it"):
+        gitrepo.init(directory)
+        gitrepo.commit_base(directory, source)
+    with progress.stage("committing the series"):
+        for series in patches.all_series():
+            gitrepo.commit_patches(directory, source, series.patches, f"Series: {series.name}")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots a built kernel, runs one command in it, brings back its status, its files and its console.
+
+The guest sees the host's files read-only, and one shared directory read-write at the path in $FERRY_SHARE. The
+command's exit status comes back through a file there: a guest that dies leaves none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry import boards, proc, progress
+from ferry.boards import Board
+from ferry.errors import InfraError, Splat, TimedOut
+from ferry.kernel.build import Kernel
+from ferry.vm import initramfs, qemu, splat, tcg
+from ferry.vm.device_models import attached
+
+_STATUS = ".ferry-status"
+_SCRIPT = ".ferry-command"
+
+
+@dataclass(frozen=True)
+class BootResult:
+    """How a boot ended without a splat. `status` is the command's."""
+
+    status: int
+    console: Path
+    share: Path
+
+
+def boot(
+    board: Board,
+    kernel: Kernel,
+    command: str,
+    *,
+    timeout_s: float,
+    share: Path,
+    on_line: Callable[[str], None] | None = None,
+    append: Sequence[str] = (),
+    expected: Sequence[splat.Report] = (),
+    silence_s: float | None = None,
+    carry: Sequence[Path] = (),
+) -> BootResult:
+    """Boot `kernel` on `board` and run `command` by sh in it, for at most `timeout_s` seconds in all.
+
+    `carry` names what the command needs of this machine's files, for boards whose guest does not see them: beside the
+    share, the kernel's modules, and guest/'s programs and scripts, which are always there.
+
+    `expected` are reports that the command provokes, and which are no splats.
+
+    A guest that says nothing for `silence_s` seconds counts as one that hangs. One whose kernel has oopsed has
+    proc.DYING_S left: threads may wait for ever for the one that died, and those that do not, come to an end.
+
+    `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
+    Raises Splat when the kernel complained, TimedOut, and InfraError when the guest ended
+    without the command's status; AllSkipped where this machine cannot have the board.
+    """
+    boards.require(board)
+    share.mkdir(parents=True, exist_ok=True)
+    share = share.resolve()
+    _write_script(share, command)
+
+    def look(console: Path) -> None:
+        _raise_splat(console, expected)
+
+    def once() -> BootResult:
+        return _boot_once(board, kernel, timeout_s, share, on_line, append, look, silence_s, carry)
+
+    try:
+        return once()
+    except Splat as error:
+        if not tcg.stale_breakpoint(error.log):
+            raise
+        progress.note(f"{board.name}: {error.cause}: QEMU ran code that was already patched; booting again")
+    return once()
+
+
+def _boot_once(
+    board: Board,
+    kernel: Kernel,
+    timeout_s: float,
+    share: Path,
+    on_line: Callable[[str], None] | None,
+    append: Sequence[str],
+    look: Callable[[Path], None],
+    silence_s: float | None,
+    carry: Sequence[Path],
+) -> BootResult:
+    """One attempt; raises what boot() raises."""
+    (share / _STATUS).unlink(missing_ok=True)
+    console = share / "console.log"
+    try:
+        with _prepared(board, kernel, share, append, carry) as (line, bring_back):
+            env = _environment()
+            proc.run(line, log=console, timeout=timeout_s, silence=silence_s, dying=splat.crippling, progress=on_line,
+                     cwd=share, env=env)
+            missing = bring_back()
+    except TimedOut as error:
+        look(console)
+        cause = f"{board.name}: {error.cause}"
+        raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
+    look(console)
+    return BootResult(_status(board, share, console, missing), console, share)
+
+
+@contextmanager
+def _prepared(
+    board: Board, kernel: Kernel, share: Path, append: Sequence[str], carry: Sequence[Path]
+) -> Iterator[tuple[list[str | Path], Callable[[], str]]]:
+    """The command that runs the guest, and what to call after it: that says why the guest's files did not come."""
+    if board.runner == "initramfs":
+        with initramfs.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
+            yield started.line, started.bring_back
+    else:
+        make_line = _uml_line if board.runner == "uml" else qemu.command_line
+        with attached(board, share) as equipped:
+            yield make_line(equipped, kernel, share, append, _SCRIPT), lambda: ""
+
+
+def _environment() -> dict[str, str]:
+    """virtme-ng reads a configuration file of the user's, QEMU looks for a sound card: a lab depends on neither."""
+    return {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
+
+
+def _write_script(share: Path, command: str) -> None:
+    """The command runs in a shell of its own, so that `exit` in it does not lose the status."""
+    (share / f"{_SCRIPT}.inner").write_text(command + "\n")
+    quoted = shlex.quote(str(share))
+    script = share / _SCRIPT
+    script.write_text(
+        f"#!/bin/sh\nexport FERRY_SHARE={quoted}\n"
+        "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+        f"cd {quoted}\nsh ./{_SCRIPT}.inner\nstatus=$?\n"
+        f"echo $status >{_STATUS}.part && mv {_STATUS}.part {_STATUS}\nsync\n"
+    )
+    script.chmod(0o755)
+
+
+def _raise_splat(console: Path, expected: Sequence[splat.Report]) -> None:
+    found = splat.scan(console.read_text(errors="replace"), expected) if console.is_file() else []
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)
+
+
+def _status(board: Board, share: Path, console: Path, missing: str) -> int:
+    try:
+        return int((share / _STATUS).read_text())
+    except (OSError, ValueError) as error:
+        lines = [line for line in console.read_text(errors="replace").splitlines() if line.strip()]
+        said = lines[-1][-200:] if lines else "nothing"
+        why = f" ({missing})" if missing else ""
+        raise InfraError(
+            f"{board.name}: the guest ended without running its command to the end{why}; its last words: {said}",
+            hint="./ferry doctor",
+            log=console,
+        ) from error
+
+
+def _uml_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
+    """UML's init is the command itself, then power off; the host's root is mounted read-only, the share over it."""
+    init = share / ".ferry-init"
+    quoted = shlex.quote(str(share))
+    init.write_text(
+        "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t debugfs none /sys/kernel/debug\n"
+        "mount -t tmpfs tmpfs /dev/shm 2>/dev/null\n"
+        f"mount -t hostfs -o {quoted} none {quoted}\nsh {quoted}/{script}\n"
+        # reboot(2) asked by sysrq: needs no program of an init system.
+        "sync\nexec poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger\nsleep 5\n"
+    )
+    init.chmod(0o755)
+    line: list[str | Path] = [kernel.image, f"mem={board.memory_mib}M", f"ncpus={board.cpus}", "root=/dev/root"]
+    line += ["rootfstype=hostfs", "ro", f"init={init}", "con=null", "con0=null,fd:1", "console=tty0", "panic=-1"]
+    return [*line, *board.append, *append]

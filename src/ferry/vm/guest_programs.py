@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the programs that run inside (guest/) into the cache, keyed by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from ferry import paths, proc, progress
+from ferry.debian import packages
+from ferry.errors import InfraError
+from ferry.kernel import toolchain
+
+
+def programs(arch: str = "x86_64") -> dict[str, Path]:
+    """Every guest program by its name, for `arch` in the kernel's spelling; static unless that is this machine's.
+
+    Raises InfraError with the compiler's first error.
+    """
+    home = paths.cache_dir() / "guest" / _key(paths.repo_root() / "guest", arch)
+    if not home.is_dir():
+        with paths.lock("guest"):
+            if not home.is_dir():
+                _build(paths.repo_root() / "guest", home, arch)
+    return {path.name: path for path in sorted(home.iterdir()) if os.access(path, os.X_OK) and path.is_file()}
+
+
+def _sources(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.name == "Makefile" or path.suffix in (".c", ".h"))
+
+
+def _key(directory: Path, arch: str) -> str:
+    digest = hashlib.sha256(toolchain.version(arch).encode())
+    for path in _sources(directory):
+        digest.update(str(path.relative_to(directory)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _cross_variables(arch: str) -> list[str]:
+    """What makes guest/Makefile build for a guest that has none of this machine's libraries."""
+    if not toolchain.is_foreign(arch):
+        return []
+    numa = packages.unpacked("libnuma-dev", arch) / "usr"
+    (library,) = numa.glob("lib/*/libnuma.a")
+    return [f"CC={toolchain.compiler(arch)}", f"CPPFLAGS=-I{numa / 'include'}", f"LDFLAGS=-static -L{library.parent}"]
+
+
+def _build(directory: Path, home: Path, arch: str) -> None:
+    """Build a copy of the sources, so that the clone stays clean, and keep only the programs."""
+    log = paths.cache_dir() / "guest.log"
+    with progress.stage("building the guest programs"), paths.publish(home) as scratch:
+        work = scratch / "src"
+        for path in _sources(directory):
+            target = work / path.relative_to(directory)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+        done = proc.run(["make", "-j2", *_cross_variables(arch)], cwd=work, log=log, timeout=300)
+        if done.status:
+            said = next((line for line in done.tail if "error" in line), "see the log")
+            raise InfraError(f"guest/ does not build: {said}", hint="./ferry setup (libnuma-dev?)", log=log)
+        for path in list(work.rglob("*")):
+            if path.is_file() and not path.suffix and os.access(path, os.X_OK):
+                shutil.move(path, scratch / path.name)
+        shutil.rmtree(work)
