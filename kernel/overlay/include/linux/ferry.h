@@ -10,7 +10,6 @@
 #include <linux/types.h>
 
 struct attribute_group;
-struct kobject;
 struct module;
 
 /*
@@ -171,9 +170,6 @@ void ferry_unregister(const struct ferry_migrator *migrator);
 unsigned int ferry_spread_cpus(int nid, enum ferry_spread spread,
 			       unsigned int *cpus, unsigned int max);
 bool ferry_cpu_idle(unsigned int cpu);
-struct kobject *ferry_sysfs_dir(const char *name);
-ssize_t ferry_show_words(char *buf, const char * const *words, unsigned int nr,
-			 unsigned int chosen);
 
 #else /* !CONFIG_FERRY */
 

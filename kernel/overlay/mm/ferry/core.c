@@ -241,12 +241,14 @@ int ferry_register(const struct ferry_migrator *migrator)
 	if (!ferry_ready)
 		return -ENODEV;
 	if (!migrator->copy || !*migrator->name || strpbrk(migrator->name, " /[]\n") ||
-	    !strcmp(migrator->name, "off") || ferry_sysfs_taken(migrator->name))
+	    !strcmp(migrator->name, "off"))
 		return -EINVAL;
 
 	guard(mutex)(&ferry_mutex);
 	if (ferry_find(migrator->name))
 		return -EEXIST;
+	if (ferry_sysfs_taken(migrator->name))
+		return -EINVAL;
 	entry = ferry_entry_alloc(migrator);
 	if (!entry)
 		return -ENOMEM;
