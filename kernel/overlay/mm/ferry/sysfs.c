@@ -2,45 +2,46 @@
 /**
  * DOC: /sys/kernel/mm/migration
  *
- * The directory, the selector, and the place of each migrator's counters and knobs. The
- * limits are policy.c's, the counters stats.c's. Documentation/ABI/testing/
- * sysfs-kernel-mm-migration describes every file.
+ * The directory, its limits, and the directories of each migrator: its counters in
+ * stats/, its knobs beside the selector. Documentation/ABI/testing/
+ * sysfs-kernel-mm-migration describes every file. Drivers make knobs and counters
+ * with the macros of linux/ferry_sysfs.h.
  *
- * Lock order: ferry_mutex (core.c) -> sysfs active references. Removing a file waits for
- * its readers and writers; those of stats/ and of the knobs do not take ferry_mutex.
+ * Locking: ferry_mutex -> sysfs active references. The removal of a file waits
+ * for the tasks that read or write it, so the functions of the files in stats/
+ * and in the migrators' directories do not take ferry_mutex.
  */
 
 #include <linux/err.h>
 #include <linux/export.h>
-#include <linux/ferry_sysfs.h>
 #include <linux/init.h>
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/time64.h>
 
 #include "internal.h"
 
 static struct kobject *ferry_root;
 static struct kobject *ferry_stats_root;
 
-static ssize_t migrator_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
-{
-	return ferry_list(buf);
-}
+static struct attribute *ferry_limit_attrs[] = {
+	FERRY_KNOB_NUMBER(batch_min_bytes, &ferry_batch_min_bytes,
+			  0, SZ_1G, ferry_limit_refresh),
+	FERRY_KNOB_NUMBER(batch_max_bytes, &ferry_batch_max_bytes,
+			  512 * PAGE_SIZE, SZ_1G, ferry_limit_refresh),
+	FERRY_KNOB_NUMBER(batch_max_us, &ferry_batch_max_us,
+			  1, USEC_PER_SEC, ferry_limit_refresh),
+	NULL,
+};
 
-static ssize_t migrator_store(struct kobject *kobj, struct kobj_attribute *attr,
-			      const char *buf, size_t count)
-{
-	int err = ferry_select(buf);
-
-	return err ?: count;
-}
-
-static struct kobj_attribute migrator_attr = __ATTR_RW(migrator);
+static const struct attribute_group ferry_limit_group = {
+	.attrs = ferry_limit_attrs,
+};
 
 /**
  * ferry_knob_show() - show a number, or all words and which is selected
@@ -71,7 +72,7 @@ EXPORT_SYMBOL_GPL(ferry_knob_show);
  * ferry_knob_store() - set a number within its bounds, or select a word
  * @kobj:	the directory
  * @attr:	the file, of a struct ferry_knob
- * @buf:	what was written
+ * @buf:	the text that was written
  * @count:	its length
  *
  * Context: process context. Calls the knob's @changed.
@@ -119,7 +120,7 @@ EXPORT_SYMBOL_GPL(ferry_counter_show);
 
 /**
  * ferry_sysfs_dir() - make a directory beside the selector
- * @name:	its name; no migrator can register under it from now on
+ * @name:	its name, which no migrator can register from then on
  * @groups:	its files
  *
  * kobject_del() and kobject_put() remove the directory with its files.
@@ -146,11 +147,11 @@ struct kobject *ferry_sysfs_dir(const char *name,
 }
 
 /**
- * ferry_sysfs_taken() - does a name belong to a file or directory of ours?
- * @name: the name
+ * ferry_sysfs_taken() - check for a file or directory beside the selector
+ * @name: its name
  *
  * Context: process context.
- * Return: true if so.
+ * Return: true if there is one.
  */
 bool ferry_sysfs_taken(const char *name)
 {
@@ -198,12 +199,13 @@ void ferry_sysfs_remove(struct ferry_entry *entry)
 }
 
 /**
- * ferry_sysfs_init() - make the directory
+ * ferry_sysfs_init() - make /sys/kernel/mm/migration
+ * @migrator: the file that selects a migrator
  *
  * Context: boot.
  * Return: 0 or a negative errno.
  */
-int __init ferry_sysfs_init(void)
+int __init ferry_sysfs_init(const struct attribute *migrator)
 {
 	ferry_root = kobject_create_and_add("migration", mm_kobj);
 	if (!ferry_root)
@@ -211,6 +213,6 @@ int __init ferry_sysfs_init(void)
 	ferry_stats_root = kobject_create_and_add("stats", ferry_root);
 	if (!ferry_stats_root)
 		return -ENOMEM;
-	return sysfs_create_file(ferry_root, &migrator_attr.attr) ?:
-	       sysfs_create_group(ferry_root, &ferry_policy_group);
+	return sysfs_create_file(ferry_root, migrator) ?:
+	       sysfs_create_group(ferry_root, &ferry_limit_group);
 }

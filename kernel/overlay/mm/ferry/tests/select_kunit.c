@@ -33,20 +33,24 @@ static void select_words(struct kunit *test)
 	expect_list(test, "[off]");
 	KUNIT_EXPECT_EQ(test, ferry_select("kernel\n"), 0);
 	expect_list(test, "[kernel]");
-	KUNIT_EXPECT_EQ(test, ferry_select("nobody"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ferry_select("unknown"), -EINVAL);
 	KUNIT_EXPECT_EQ(test, ferry_select(""), -EINVAL);
 	expect_list(test, "[kernel]");
 	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
 	expect_list(test, "[off]");
 }
 
+/* "reserved" stands for a directory that is no migrator's, as that of migrc. */
 static void register_bad_names(struct kunit *test)
 {
 	static const char * const names[] = {
-		"", "off", "stats", "migrc", "migrator", "min_bytes", "a b", "a/b", "[a]",
+		"", "off", "stats", "reserved", "migrator", "batch_min_bytes",
+		"a b", "a/b", "[a]",
 	};
+	struct kobject *dir = ferry_sysfs_dir("reserved", NULL);
 	unsigned int i;
 
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dir));
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		struct ferry_migrator bad = select_migrator;
 
@@ -54,6 +58,8 @@ static void register_bad_names(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, ferry_register(&bad), -EINVAL,
 				    "name '%s'", names[i]);
 	}
+	kobject_del(dir);
+	kobject_put(dir);
 }
 
 static void register_twice(struct kunit *test)
@@ -64,7 +70,7 @@ static void register_twice(struct kunit *test)
 	ferry_unregister(&select_migrator);
 }
 
-/* A built-in migrator may leave while selected; the kernel's copy takes over. */
+/* When a selected built-in migrator unregisters, kernel is selected. */
 static void unregister_selected(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
@@ -89,8 +95,8 @@ static void limit_follows_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ferry_limit(ULONG_MAX, 4000, stock / 2), stock);
 }
 
-/* Batches grow with a migrator that gains by it, and shrink when it copied alone. */
-static void limit_forgets_when_alone(struct kunit *test)
+/* Batches grow with a fast migrator, and shrink when one CPU copied alone. */
+static void limit_resets_when_serial(struct kunit *test)
 {
 	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	struct ferry_entry entry = {};
@@ -100,18 +106,18 @@ static void limit_forgets_when_alone(struct kunit *test)
 	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
 	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
 	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
-	/* Nothing is learnt of one that was too small to be shared. */
+	/* A batch that is too small to be shared changes nothing. */
 	batch->bytes = (FERRY_BATCH_FOLIOS - 1) * PAGE_SIZE;
-	ferry_rate_forget(&entry, batch);
+	ferry_rate_reset(&entry, batch);
 	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
 	batch->bytes = FERRY_BATCH_FOLIOS * PAGE_SIZE;
-	ferry_rate_forget(&entry, batch);
+	ferry_rate_reset(&entry, batch);
 	KUNIT_EXPECT_EQ(test, entry.rate, 0);
 	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES + 1));
 	ferry_limit_update(NULL);
 }
 
-/* Split folios of a large batch are cut to what one batch may lock; when off, not at all. */
+/* Split folios are cut to as many as one batch may lock; when off, not cut. */
 static void cut_bounds_folios(struct kunit *test)
 {
 	unsigned int i, nr = FERRY_LOCKED_FOLIOS + 10;
@@ -141,7 +147,7 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(register_twice),
 	KUNIT_CASE(unregister_selected),
 	KUNIT_CASE(limit_follows_rate),
-	KUNIT_CASE(limit_forgets_when_alone),
+	KUNIT_CASE(limit_resets_when_serial),
 	KUNIT_CASE(cut_bounds_folios),
 	{}
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast mtcopy is beside the fastest the same CPUs do without it: memcpy() of the same
- * folios by one thread, and by several threads that each copy a fixed share. Every method
- * has its turn in each round, and every sample is printed; judging them is the reader's.
- * Streaming stores leave the folios out of the caches, which whoever comes next pays for:
- * the order is reversed every second round, so that it is not always the same one.
+ * A benchmark of mtcopy against memcpy() of the same folios by the same CPUs: by
+ * one thread, and by several threads that each copy a fixed share. Each method has
+ * its turn in each round. The benchmark prints every sample and judges none.
+ * Non-temporal stores leave the folios out of the caches, which makes the next
+ * method slower, so every second round reverses the order.
  */
 
 #include <kunit/test.h>
@@ -15,7 +15,7 @@
 #include <linux/mm.h>
 #include <linux/string.h>
 
-#include "../mtcopy.h"
+#include "../internal.h"
 
 #define BENCH_ORDER	9
 #define BENCH_FOLIOS	16
@@ -26,7 +26,7 @@
 struct bench_method {
 	const char *name;
 	unsigned int threads;
-	enum mtcopy_stores stores;
+	enum mtcopy_nontemporal nontemporal;
 	void (*copy)(struct ferry_batch *batch, const struct bench_method *method);
 };
 
@@ -47,8 +47,8 @@ static void bench_memcpy(struct ferry_batch *batch, const struct bench_method *m
 }
 
 /*
- * The second thread exists, and waits, before the clock starts: what is measured is copying
- * by two threads, not the creation of one.
+ * The second thread exists, and waits, before the clock starts: the sample is the
+ * time of a copy by two threads, without the creation of one.
  */
 static struct bench_thread {
 	struct task_struct *task;
@@ -83,17 +83,17 @@ static void bench_threads(struct ferry_batch *batch, const struct bench_method *
 static void bench_mtcopy(struct ferry_batch *batch, const struct bench_method *method)
 {
 	mtcopy_tuning.threads = method->threads;
-	mtcopy_tuning.stores = method->stores;
+	mtcopy_tuning.nontemporal = method->nontemporal;
 	mtcopy_copy(batch);
 }
 
 static const struct bench_method bench_methods[] = {
-	{ "memcpy", 1, MTCOPY_CACHED, bench_memcpy },
-	{ "mtcopy", 1, MTCOPY_CACHED, bench_mtcopy },
-	{ "mtcopy_streaming", 1, MTCOPY_STREAMING, bench_mtcopy },
-	{ "threads", BENCH_THREADS, MTCOPY_CACHED, bench_threads },
-	{ "mtcopy", BENCH_THREADS, MTCOPY_CACHED, bench_mtcopy },
-	{ "mtcopy_streaming", BENCH_THREADS, MTCOPY_STREAMING, bench_mtcopy },
+	{ "memcpy", 1, MTCOPY_NEVER, bench_memcpy },
+	{ "mtcopy", 1, MTCOPY_NEVER, bench_mtcopy },
+	{ "mtcopy_nontemporal", 1, MTCOPY_ALWAYS, bench_mtcopy },
+	{ "threads", BENCH_THREADS, MTCOPY_NEVER, bench_threads },
+	{ "mtcopy", BENCH_THREADS, MTCOPY_NEVER, bench_mtcopy },
+	{ "mtcopy_nontemporal", BENCH_THREADS, MTCOPY_ALWAYS, bench_mtcopy },
 };
 
 static void bench_fill(struct kunit *test, struct ferry_batch *batch)

@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: mtcopy, copy by many CPUs
+ * DOC: mtcopy, the multi-threaded migrator
  *
- * The caller and up to threads - 1 helpers copy a batch together. The work lies in chunks,
- * and whoever has time claims the next one: a fast CPU copies more, and a helper that never
- * gets a CPU copies none and is not missed.
+ * The caller and up to threads - 1 helpers copy a batch together. The batch is
+ * divided into chunks, and each CPU claims the next chunk when it has copied the
+ * last: a fast CPU copies more, and a helper that never gets a CPU copies nothing
+ * and delays nothing.
  *
- * Life cycle of a job: the caller takes an idle job, sends its works to helper CPUs, and
- * copies until no chunk is left to claim. Then it waits for chunks that are being copied,
- * takes back the works that did not start, and returns. Works that did start may outlast the
- * batch; they hold a reference to the job, not to the batch, and find no chunk to claim. The
- * job is idle again when the last reference is dropped.
+ * Life cycle of a job:
  *
- * Why the wait is short: a helper claims and copies with preemption off, so a claimed chunk
- * is always being copied by a running CPU, and the caller waits for one chunk at most. It
- * never waits for a helper to be scheduled.
+ *   1. The caller takes an idle job and queues its works on the helper CPUs.
+ *   2. The caller and the helpers copy until no chunk is left to claim.
+ *   3. The caller waits for the chunks that helpers are copying, cancels the works
+ *      that did not start, and returns.
+ *   4. A work that did start may outlast the batch. It holds a reference to the
+ *      job, not to the batch, and finds no chunk to claim.
+ *   5. The job is idle again when the last reference is dropped.
  *
- * Why no helper touches a batch that was returned: claiming is a fully ordered atomic
- * operation on job->next, and a helper raises job->copying before it claims. When the caller
- * has seen the last chunk claimed, a later claim gets none, and an earlier one shows in
- * job->copying until its copy is complete.
+ * The wait is short because a helper claims and copies a chunk with preemption
+ * off: a running CPU is copying every claimed chunk, and the caller waits for one
+ * chunk at most. The caller never waits for the scheduler to run a helper.
  *
- * No memory is allocated: jobs exist from module load on. When all are busy the caller
- * copies alone.
+ * No helper touches a batch that mtcopy_copy() has returned. A claim is a fully
+ * ordered atomic operation on job->next, and a helper increments job->copying
+ * before it claims. When the caller has seen the last chunk claimed, a later claim
+ * gets none, and an earlier one shows in job->copying until its copy is complete.
  *
- * Lock order: none of ours on the copy path; queue_work_on() takes the worker pool's lock.
+ * The copy allocates no memory: the jobs exist from module load on. If all are in
+ * use, the caller copies alone.
+ *
+ * Locking: the copy takes no lock of mtcopy's. queue_work_on() takes the lock of
+ * the worker pool.
  */
 
 #include <linux/atomic.h>
@@ -38,11 +44,11 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "mtcopy.h"
+#include "internal.h"
 
 /*
- * Waking a helper takes a few microseconds, in which one CPU copies some tens of KiB.
- * A helper is sent for when its share is several times that.
+ * To wake a helper takes a few microseconds, in which one CPU copies some tens of
+ * KiB. mtcopy_copy() asks for a helper when its share is several times that.
  */
 #define MTCOPY_HELPER_BYTES	SZ_256K
 
@@ -57,19 +63,19 @@ struct mtcopy_helper {
 };
 
 /**
- * struct mtcopy_job - a batch being copied by several CPUs
- * @batch:	the batch; only for who has claimed a chunk
+ * struct mtcopy_job - a batch that several CPUs copy
+ * @batch:	the batch; valid only for a CPU that has claimed a chunk
  * @nr_chunks:	its chunks
- * @streaming:	store past the cache
+ * @nontemporal: use non-temporal stores
  * @next:	next chunk to claim; at or above @nr_chunks none is left
  * @copying:	helpers that may have claimed a chunk and not finished it
- * @refs:	the caller, and each queued or running work; 0 is an idle job
+ * @refs:	the caller, and each queued or running work; 0 if the job is idle
  * @helpers:	works
  */
 struct mtcopy_job {
 	struct ferry_batch *batch;
 	unsigned int nr_chunks;
-	bool streaming;
+	bool nontemporal;
 	atomic_t next;
 	atomic_t copying;
 	atomic_t refs;
@@ -100,28 +106,29 @@ static void mtcopy_job_put(struct mtcopy_job *job)
 	WARN_ON_ONCE(atomic_dec_return_release(&job->refs) < 0);
 }
 
-/* Claim and copy one chunk. Return false when none was left. */
+/* Claim and copy one chunk. Return false if none was left. */
 static bool mtcopy_claim(struct mtcopy_job *job, unsigned int *cursor)
 {
 	unsigned int chunk = atomic_fetch_inc(&job->next);
 
 	if (chunk >= job->nr_chunks)
 		return false;
-	mtcopy_chunk(job->batch, chunk, cursor, job->streaming);
+	mtcopy_chunk(job->batch, chunk, cursor, job->nontemporal);
 	return true;
 }
 
-static bool mtcopy_help(struct mtcopy_job *job, unsigned int *cursor)
+/* As mtcopy_claim(), and the caller of mtcopy_copy() waits for the copy. */
+static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
 {
 	bool more;
 
-	/* What is claimed must be copied without a break: the caller spins on it. */
+	/* The caller spins until the chunk is copied. */
 	guard(preempt)();
 	atomic_inc(&job->copying);
-	/* The claim, fully ordered, comes after: see the DOC block. */
+	/* Before the claim, which is fully ordered: see the DOC block. */
 	smp_mb__after_atomic();
 	more = mtcopy_claim(job, cursor);
-	/* Pairs with the acquire in mtcopy_wait(). */
+	/* Pairs with the acquire in mtcopy_copy_parallel(). */
 	atomic_dec_return_release(&job->copying);
 	return more;
 }
@@ -132,68 +139,51 @@ static void mtcopy_work(struct work_struct *work)
 	struct mtcopy_job *job = helper->job;
 	unsigned int cursor = 0;
 
-	while (mtcopy_help(job, &cursor))
+	while (mtcopy_helper_chunk(job, &cursor))
 		cond_resched();
 	mtcopy_job_put(job);
 }
 
-/* Send for helpers. Return how many works were queued. */
-static unsigned int mtcopy_call(struct mtcopy_job *job, unsigned int wanted)
+static void mtcopy_copy_parallel(struct mtcopy_job *job, unsigned int wanted)
 {
-	bool place = READ_ONCE(mtcopy_tuning.spread) != FERRY_SPREAD_NONE;
 	unsigned int cpus[MTCOPY_MAX_HELPERS];
-	unsigned int i, nr;
+	unsigned int i, nr, cursor = 0;
 
-	nr = mtcopy_pick_helpers(job->batch->dst_nid, cpus, wanted, job->batch->bytes);
+	atomic_set(&job->next, 0);
+	nr = mtcopy_pick_helpers(job->batch->dst_nid, cpus, wanted,
+				 job->batch->bytes);
+	job->batch->serial = !nr;
 	atomic_add(nr, &job->refs);
 	for (i = 0; i < nr; i++)
-		queue_work_on(place ? cpus[i] : WORK_CPU_UNBOUND, mtcopy_wq,
-			      &job->helpers[i].work);
-	return nr;
-}
+		queue_work_on(cpus[i], mtcopy_wq, &job->helpers[i].work);
 
-/* Wait until no helper is inside the batch. No more can enter: all chunks are claimed. */
-static void mtcopy_wait(struct mtcopy_job *job)
-{
+	while (mtcopy_claim(job, &cursor))
+		cond_resched();
+	/* All chunks are claimed, so no more helpers can enter the batch. */
 	while (atomic_read_acquire(&job->copying)) {
 		cpu_relax();
 		cond_resched();
 	}
-}
 
-static void mtcopy_dismiss(struct mtcopy_job *job, unsigned int nr)
-{
 	while (nr--)
 		if (cancel_work(&job->helpers[nr].work))
 			mtcopy_job_put(job);
-}
-
-static void mtcopy_copy_together(struct mtcopy_job *job, unsigned int wanted)
-{
-	unsigned int nr, cursor = 0;
-
-	atomic_set(&job->next, 0);
-	nr = mtcopy_call(job, wanted);
-	job->batch->solo = !nr;
-	while (mtcopy_claim(job, &cursor))
-		cond_resched();
-	mtcopy_wait(job);
-	mtcopy_dismiss(job, nr);
 	mtcopy_job_put(job);
 }
 
-static void mtcopy_copy_alone(struct ferry_batch *batch, bool streaming)
+static void mtcopy_copy_serial(struct ferry_batch *batch, bool nontemporal)
 {
 	unsigned int chunk, cursor = 0, nr = mtcopy_nr_chunks(batch);
 
+	batch->serial = true;
 	for (chunk = 0; chunk < nr; chunk++) {
-		mtcopy_chunk(batch, chunk, &cursor, streaming);
+		mtcopy_chunk(batch, chunk, &cursor, nontemporal);
 		cond_resched();
 	}
 }
 
 /**
- * mtcopy_copy() - copy a batch by this CPU and what idle CPUs there are
+ * mtcopy_copy() - copy a batch with the calling CPU and idle ones
  * @batch: the batch
  *
  * Context: process context, all folios locked. Does not allocate.
@@ -203,7 +193,7 @@ int mtcopy_copy(struct ferry_batch *batch)
 {
 	unsigned int helpers = min_t(size_t, READ_ONCE(mtcopy_tuning.threads) - 1,
 				     batch->bytes / MTCOPY_HELPER_BYTES);
-	bool streaming = mtcopy_streams(batch);
+	bool nontemporal = mtcopy_use_nontemporal(batch);
 	struct mtcopy_job *job = helpers ? mtcopy_job_get() : NULL;
 	unsigned int i;
 
@@ -211,14 +201,13 @@ int mtcopy_copy(struct ferry_batch *batch)
 	for (i = 0; i < batch->nr; i++)
 		batch->pairs[i].status = 0;
 	if (!job) {
-		batch->solo = true;
-		mtcopy_copy_alone(batch, streaming);
+		mtcopy_copy_serial(batch, nontemporal);
 		return 0;
 	}
 	job->batch = batch;
 	job->nr_chunks = mtcopy_nr_chunks(batch);
-	job->streaming = streaming;
-	mtcopy_copy_together(job, helpers);
+	job->nontemporal = nontemporal;
+	mtcopy_copy_parallel(job, helpers);
 	return 0;
 }
 
@@ -253,7 +242,6 @@ static int __init mtcopy_init(void)
 	if (err)
 		return err;
 	err = -ENOMEM;
-	/* WORK_CPU_UNBOUND works go to the pool of a CPU's last-level cache. */
 	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!mtcopy_wq)
 		goto free_jobs;
@@ -276,12 +264,12 @@ module_init(mtcopy_init);
 static void __exit mtcopy_exit(void)
 {
 	ferry_unregister(&mtcopy_migrator);
-	/* Runs the works that outlasted their batch. */
+	/* Waits for the works that outlasted their batch. */
 	destroy_workqueue(mtcopy_wq);
 	mtcopy_helpers_exit();
 	kvfree(mtcopy_jobs);
 }
 module_exit(mtcopy_exit);
 
-MODULE_DESCRIPTION("Folio copy by many CPUs for page migration");
+MODULE_DESCRIPTION("Multi-threaded folio copy for page migration");
 MODULE_LICENSE("GPL");
