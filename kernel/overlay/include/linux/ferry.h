@@ -13,8 +13,9 @@ struct attribute_group;
 struct module;
 
 /*
- * The most folios that one call copies: the base pages of 4 KiB that mm/migrate.c
- * locks at once without a migrator. Where it locks more, it calls more than once.
+ * The most folios that one call copies: the base pages of 4 KiB that
+ * mm/migrate.c locks at once without a migrator. Where it locks more, it calls
+ * more than once.
  */
 #define FERRY_BATCH_FOLIOS	512
 
@@ -23,8 +24,8 @@ struct module;
  * @src:	source; locked, unmapped, its TLB entries flushed
  * @dst:	destination, of the same order; locked, not yet reachable
  * @offset:	offset of @src in the batch, seen as one run of bytes
- * @status:	set by the migrator: 0 if @dst holds the whole content of @src, a
- *		negative errno otherwise; -EINPROGRESS before the call
+ * @status:	set by the migrator: 0 if @dst holds the whole content of @src,
+ *		a negative errno otherwise; -EINPROGRESS before the call
  */
 struct ferry_pair {
 	struct folio *src;
@@ -39,15 +40,15 @@ struct ferry_pair {
  * @nr:		pairs in use
  * @bytes:	sum of the folios' sizes
  * @dst_nid:	node of the first destination
- * @serial:	set by the migrator if the calling CPU copied alone. A batch larger
- *		than without a migrator then gains nothing, so the next one will
- *		not be larger
+ * @serial:	set by the migrator if the calling CPU copied alone. A batch
+ *		larger than without a migrator then gains nothing, so the next
+ *		one will not be larger
  * @pairs:	the folios; @offset ascends
  *
- * The caller of copy() owns the batch and every folio in it: when copy() returns,
- * the migrator no longer uses either. If a device may still write a folio, the
- * migrator fails that pair and keeps a reference on both of its folios; the
- * references make the move fail, too.
+ * The caller of copy() owns the batch and every folio in it: when copy()
+ * returns, the migrator no longer uses either. If a device may still write a
+ * folio, the migrator fails that pair and keeps a reference on both of its
+ * folios; the references make the move fail, too.
  */
 struct ferry_batch {
 	enum migrate_reason reason;
@@ -61,17 +62,19 @@ struct ferry_batch {
 /**
  * struct ferry_migrator - a way to copy a batch
  * @name:	word that selects it in /sys/kernel/mm/migration/migrator
- * @owner:	module that contains @copy, pinned while the migrator is selected
+ * @owner:	module that contains @copy, pinned while the migrator is
+ *		selected
  * @groups:	knobs, shown in /sys/kernel/mm/migration/@name/; may be NULL
- * @enable:	called before it is selected; may be NULL. Returns 0, or a negative
- *		errno that the selection fails with. May sleep and allocate.
- * @disable:	called after it was deselected, when no CPU is inside @copy; may be
- *		NULL. May sleep.
- * @copy:	copies the batch and sets the status of each pair. Returns 0, or a
- *		negative errno if it rejects the whole batch, with no status
+ * @enable:	called before it is selected; may be NULL. Returns 0, or a
+ *		negative errno that the selection fails with. May sleep and
+ *		allocate.
+ * @disable:	called after it was deselected, when no CPU is inside @copy; may
+ *		be NULL. May sleep.
+ * @copy:	copies the batch and sets the status of each pair. Returns 0, or
+ *		a negative errno if it rejects the whole batch, with no status
  *		changed. Called in process context with all folios locked: may
- *		sleep, must not allocate memory, must not take a folio lock, must
- *		not wait for anything that may need memory reclaim.
+ *		sleep, must not allocate memory, must not take a folio lock,
+ *		must not wait for anything that may need memory reclaim.
  */
 struct ferry_migrator {
 	const char *name;
@@ -85,9 +88,9 @@ struct ferry_migrator {
 #ifdef CONFIG_FERRY
 
 /*
- * A bit of the destination's migrate_info beside those of mm/migrate.c: the copy
- * phase has copied the content. It is the third low bit of an anon_vma pointer,
- * so CONFIG_FERRY depends on 64BIT.
+ * A bit of the destination's migrate_info beside those of mm/migrate.c: the
+ * copy phase has copied the content. It is the third low bit of an anon_vma
+ * pointer, so CONFIG_FERRY depends on 64BIT.
  */
 #define FERRY_FOLIO_COPIED	BIT(2)
 
@@ -95,7 +98,8 @@ DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 
 void __ferry_copy_folios(struct list_head *src_folios,
-			 struct list_head *dst_folios, enum migrate_reason reason);
+			 struct list_head *dst_folios,
+			 enum migrate_reason reason);
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages);
 void __ferry_cut_batch(struct list_head *folios, struct list_head *batch);
 
@@ -127,7 +131,8 @@ static inline void ferry_copy_folios(struct list_head *src_folios,
  * Context: any.
  * Return: true if no folio may be added to the batch.
  */
-static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+static inline bool ferry_batch_full(unsigned int nr_folios,
+				    unsigned long nr_pages,
 				    unsigned long max_pages)
 {
 	if (static_branch_unlikely(&ferry_large_batches))
@@ -171,7 +176,8 @@ static inline void ferry_copy_folios(struct list_head *src_folios,
 {
 }
 
-static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+static inline bool ferry_batch_full(unsigned int nr_folios,
+				    unsigned long nr_pages,
 				    unsigned long max_pages)
 {
 	return nr_pages >= max_pages;

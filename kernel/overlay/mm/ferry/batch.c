@@ -3,22 +3,22 @@
  * DOC: The batch copy phase
  *
  * migrate_pages_batch() unmaps a batch of folios, flushes the TLBs once, then
- * moves the folios one at a time: check the reference count, copy, freeze, switch
- * the mapping. The copy phase is between flush and move. It copies all eligible
- * folios of the batch in one call of a migrator and marks each complete
- * destination. For a marked folio the move omits the copy and does everything
- * else as without the mark.
+ * moves the folios one at a time: check the reference count, copy, freeze,
+ * switch the mapping. The copy phase is between flush and move. It copies all
+ * eligible folios of the batch in one call of a migrator and marks each
+ * complete destination. For a marked folio the move omits the copy and does
+ * everything else as without the mark.
  *
  * The early copy is as good as the one in the move phase:
  *
  *   - The source is locked and unmapped, and no TLB holds an entry for it, from
  *     before the copy until after the move. New references can come from the
- *     page cache only, and without the folio lock such a reference allows reading
- *     only. The exception is a pin through the page cache, memfd_pin_folios(): a
- *     pin that is taken, written through and dropped between copy and freeze
- *     loses its write. The same happens without the copy phase within the copy
- *     of one folio; with it, within the copy of the batch, which batch_max_us
- *     bounds.
+ *     page cache only, and without the folio lock such a reference allows
+ *     reading only. The exception is a pin through the page cache,
+ *     memfd_pin_folios(): a pin that is taken, written through and dropped
+ *     between copy and freeze loses its write. The same happens without the
+ *     copy phase within the copy of one folio; with it, within the copy of the
+ *     batch, which batch_max_us bounds.
  *   - References that allow writing (pins) are older than the unmapping. A pin
  *     that is still held shows in the reference count, which ferry_eligible()
  *     checks before the copy: such a folio is not eligible. A pin that is no
@@ -26,23 +26,24 @@
  *     see the barrier in ferry_batch_copy().
  *   - The move checks the count again, and freezes it. If that fails, it clears
  *     the mark, and the retry copies the folio again.
- *   - A folio is eligible only if its migration callback consists of check, copy,
- *     freeze and switch (ferry_eligible()). A callback that does something else
- *     first, such as locking buffers, copies under more than the folio lock, so
- *     an early copy of its folio could be stale.
+ *   - A folio is eligible only if its migration callback consists of check,
+ *     copy, freeze and switch (ferry_eligible()). A callback that does
+ *     something else first, such as locking buffers, copies under more than the
+ *     folio lock, so an early copy of its folio could be stale.
  *
- * The mark (FERRY_FOLIO_COPIED) is a bit of the destination's migrate_info, which
- * exists only while the folio is on the list of destinations. The move phase and
- * the undo both read and clear the whole of migrate_info before they do anything
- * else, so the mark is used at most once and never reaches the other user of the
- * field, folio->private.
+ * The mark (FERRY_FOLIO_COPIED) is a bit of the destination's migrate_info,
+ * which exists only while the folio is on the list of destinations. The move
+ * phase and the undo both read and clear the whole of migrate_info before they
+ * do anything else, so the mark is used at most once and never reaches the
+ * other user of the field, folio->private.
  *
  * The move phase copies every folio that has no mark. This is the fallback for
  * every failure, and lets a folio with poisoned memory fail alone.
  *
- * ferry_select() allocates the batches before it first selects a migrator, because
- * reclaim migrates folios too (demotion) and must not allocate here. If all
- * batches are in use, the copy phase leaves the folios to the move phase at once.
+ * ferry_select() allocates the batches before it first selects a migrator,
+ * because reclaim migrates folios too (demotion) and must not allocate here. If
+ * all batches are in use, the copy phase leaves the folios to the move phase at
+ * once.
  *
  * Locking: a batch is owned by the task that ferry_batch_get() gave it to. The
  * order is folio locks of both lists -> ferry_srcu -> locks of the migrator.
@@ -133,7 +134,7 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 {
 	struct address_space *mapping;
 
-	/* hugetlb and movable_ops folios have a page type; plain ones do not. */
+	/* hugetlb and movable_ops folios have a page type, others none. */
 	if (page_has_type(&src->page))
 		return false;
 	if (folio_is_zone_device(src) || folio_is_zone_device(dst))
@@ -141,7 +142,7 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 	/* The move phase reports poison; a DMA engine may not even notice. */
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
-	/* The common case, without a call: folio_mapping() returns NULL, too. */
+	/* The common case, without a call of folio_mapping(). */
 	if (folio_test_anon(src) && !folio_test_swapcache(src))
 		return true;
 	mapping = folio_mapping(src);
@@ -206,7 +207,8 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 		ferry_rate_update(entry, bytes, ns);
 }
 
-static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batch)
+static void ferry_batch_copy(struct ferry_entry *entry,
+			     struct ferry_batch *batch)
 {
 	u64 start;
 	int err;
@@ -244,7 +246,8 @@ static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batc
  * Fill the batch from *srcp and *dstp on, until the list of sources ends or the
  * batch is full. Leave both at the first pair that does not belong to it.
  */
-static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entry,
+static void ferry_batch_fill(struct ferry_batch *batch,
+			     struct ferry_entry *entry,
 			     struct list_head *src_folios,
 			     struct folio **srcp, struct folio **dstp)
 {
@@ -280,7 +283,8 @@ static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entr
 }
 
 void __ferry_copy_folios(struct list_head *src_folios,
-			 struct list_head *dst_folios, enum migrate_reason reason)
+			 struct list_head *dst_folios,
+			 enum migrate_reason reason)
 {
 	struct folio *src = list_first_entry(src_folios, struct folio, lru);
 	struct folio *dst = list_first_entry(dst_folios, struct folio, lru);

@@ -87,7 +87,8 @@ unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 void ferry_limit_update(const struct ferry_entry *entry);
 void ferry_limit_refresh(void);
 void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns);
-void ferry_rate_reset(struct ferry_entry *entry, const struct ferry_batch *batch);
+void ferry_rate_reset(struct ferry_entry *entry,
+		      const struct ferry_batch *batch);
 
 /* batch.c */
 bool ferry_eligible(struct folio *dst, struct folio *src,

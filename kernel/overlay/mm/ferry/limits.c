@@ -2,13 +2,13 @@
 /**
  * DOC: Limits of a batch
  *
- * batch_min_bytes is the size below which the call of a migrator costs more than
- * it gains. The rest of this file bounds a batch from above.
+ * batch_min_bytes is the size below which the call of a migrator costs more
+ * than it gains. The rest of this file bounds a batch from above.
  *
- * All folios of a batch are locked and unmapped until the last one is copied, so
- * a task that touches one of them waits. Without an offload migrator
- * mm/migrate.c bounds a batch by 512 base pages, or by those of a PMD, which are
- * more where base pages are larger than 4 KiB. With an offload migrator
+ * All folios of a batch are locked and unmapped until the last one is copied,
+ * so a task that touches one of them waits. Without an offload migrator
+ * mm/migrate.c bounds a batch by 512 base pages, or by those of a PMD, which
+ * are more where base pages are larger than 4 KiB. With an offload migrator
  * selected, mm/migrate.c ends a batch at the first of these:
  *
  *   - as many folios as that, so a batch never locks more than without it,
@@ -113,7 +113,8 @@ void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns)
  *
  * Context: any.
  */
-void ferry_rate_reset(struct ferry_entry *entry, const struct ferry_batch *batch)
+void ferry_rate_reset(struct ferry_entry *entry,
+		      const struct ferry_batch *batch)
 {
 	if (batch->bytes < FERRY_BATCH_FOLIOS * PAGE_SIZE)
 		return;

@@ -2,15 +2,16 @@
 /**
  * DOC: Placement of helper CPUs
  *
- * One core seldom uses the whole memory bandwidth of a node, and the cores behind
- * one last-level cache often share a link that is narrower than the memory: on a
- * Zen 3 EPYC eight threads in one cache domain moved 11 GB/s, spread over the
- * domains 37 GB/s (the batch copy series, v2). So ferry_place_cpus() takes one
- * CPU of each last-level cache in turn. It takes the nodes in order of their
- * distance to the destination, because stores wait for the destination's memory.
+ * One core seldom uses the whole memory bandwidth of a node, and the cores
+ * behind one last-level cache often share a link that is narrower than the
+ * memory: on a Zen 3 EPYC eight threads in one cache domain moved 11 GB/s,
+ * spread over the domains 37 GB/s (the batch copy series, v2). So
+ * ferry_place_cpus() takes one CPU of each last-level cache in turn. It takes
+ * the nodes in order of their distance to the destination, because stores wait
+ * for the destination's memory.
  *
- * This file is built in for the sake of idle_cpu() and cpus_share_cache(), which
- * are not exported to modules.
+ * This file is built in for the sake of idle_cpu() and cpus_share_cache(),
+ * which are not exported to modules.
  */
 
 #include <linux/cpumask.h>
@@ -74,7 +75,7 @@ unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max)
 		if (nr == nr_cpu_ids)
 			break;
 		cond_resched();
-		/* Unbound works do not run on isolated CPUs, even on idle ones. */
+		/* Unbound works do not run on isolated CPUs. */
 		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
 			continue;
 		places[nr++] = (struct ferry_place) {

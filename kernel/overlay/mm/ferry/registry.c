@@ -3,20 +3,21 @@
  * DOC: Migrators
  *
  * A migrator is a way to copy a batch of folios: with the calling CPU (kernel,
- * built in), with several CPUs, or with DMA engines. Drivers register any number
- * of migrators. The operator selects at most one; off selects none.
+ * built in), with several CPUs, or with DMA engines. Drivers register any
+ * number of migrators. The operator selects at most one; off selects none.
  *
  * Life cycle of a migrator:
  *
- *   1. ferry_register() adds it to the list, and its counters and knobs to sysfs.
- *   2. ferry_select() pins its module, calls its enable() and directs the static
- *      call of the copy phase to its copy(). Batches that began before finish
- *      with the migrator that was selected then.
+ *   1. ferry_register() adds it to the list, and its counters and knobs to
+ *      sysfs.
+ *   2. ferry_select() pins its module, calls its enable() and directs the
+ *      static call of the copy phase to its copy(). Batches that began before
+ *      finish with the migrator that was selected then.
  *   3. When another is selected, ferry_replace() waits until no batch can be
  *      inside the old copy(), calls disable(), and only then unpins the module.
- *   4. ferry_unregister() selects kernel if the migrator is still selected, which
- *      is possible for a built-in one only, because a selected module is pinned.
- *      It then removes the migrator from sysfs.
+ *   4. ferry_unregister() selects kernel if the migrator is still selected,
+ *      which is possible for a built-in one only, because a selected module is
+ *      pinned. It then removes the migrator from sysfs.
  *
  * Locking: ferry_mutex protects the list and the selection. The order is
  * ferry_mutex -> sysfs active references of the migrator's files -> locks that
@@ -66,7 +67,8 @@ static void ferry_replace(struct ferry_entry *entry)
  *
  * Context: process context. Takes ferry_mutex, waits for batches in flight.
  * Return: 0, -EINVAL for an unknown name, -ENODEV if its module is going away,
- * -ENOMEM, or an error of the migrator's enable(). On error the selection stays.
+ * -ENOMEM, or an error of the migrator's enable(). On error the selection
+ * stays.
  */
 int ferry_select(const char *name)
 {
@@ -125,9 +127,9 @@ ssize_t ferry_list(char *buf)
  * @migrator: its description; must stay in place until ferry_unregister()
  *
  * Context: process context. Takes ferry_mutex.
- * Return: 0, -EINVAL for a name that is not one word or is reserved, -EEXIST for
- * the name of a registered migrator, -ENODEV if sysfs has no directory for it,
- * -ENOMEM.
+ * Return: 0, -EINVAL for a name that is not one word or is reserved, -EEXIST
+ * for the name of a registered migrator, -ENODEV if sysfs has no directory for
+ * it, -ENOMEM.
  */
 int ferry_register(const struct ferry_migrator *migrator)
 {

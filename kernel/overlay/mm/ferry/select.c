@@ -8,13 +8,14 @@
  * A batch runs in an SRCU read section of ferry_srcu, from reading the
  * selection to its last counter. ferry_switch() changes the selected entry and
  * the static call one after the other, so one migrator may copy a batch that is
- * counted for the other. Both stay in place until the read section ends, because
- * ferry_switch() waits for all read sections before its caller may disable the
- * old migrator or unpin its module.
+ * counted for the other. Both stay in place until the read section ends,
+ * because ferry_switch() waits for all read sections before its caller may
+ * disable the old migrator or unpin its module.
  *
  * Locking: ferry_mutex protects the selection and the list of migrators.
- * ferry_srcu keeps the selected migrator in place while a batch uses it. Writers
- * of the knobs take ferry_srcu inside sysfs active references, never ferry_mutex.
+ * ferry_srcu keeps the selected migrator in place while a batch uses it.
+ * Writers of the knobs take ferry_srcu inside sysfs active references, never
+ * ferry_mutex.
  */
 
 #include <linux/mm.h>
@@ -26,7 +27,7 @@
 
 #include "internal.h"
 
-DEFINE_MUTEX(ferry_mutex);
+DEFINE_MUTEX(ferry_mutex);	/* the selection and the list of migrators */
 DEFINE_SRCU(ferry_srcu);
 struct ferry_entry __rcu *ferry_current;	/* NULL when off */
 

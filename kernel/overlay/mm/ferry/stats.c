@@ -22,15 +22,17 @@
 static ssize_t ferry_stat_show(struct kobject *kobj,
 			       struct kobj_attribute *attr, char *buf)
 {
-	struct ferry_entry *entry = container_of(kobj, struct ferry_entry, kobj);
-	unsigned int stat = to_ferry_knob(attr)->id;
+	struct ferry_entry *entry;
+	atomic64_t *stat;
 
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&entry->stats[stat]));
+	entry = container_of(kobj, struct ferry_entry, kobj);
+	stat = &entry->stats[to_ferry_knob(attr)->id];
+	return sysfs_emit(buf, "%lld\n", atomic64_read(stat));
 }
 
-#define FERRY_STAT_FILE(_id, _name) \
+#define FERRY_FILE(_id, _name) \
 	FERRY_KNOB(_name, 0444, ferry_stat_show, NULL, .id = _id),
-static struct attribute *ferry_stat_attrs[] = FERRY_STATS(FERRY_STAT_FILE, NULL);
+static struct attribute *ferry_stat_attrs[] = FERRY_STATS(FERRY_FILE, NULL);
 ATTRIBUTE_GROUPS(ferry_stat);
 
 static void ferry_entry_release(struct kobject *kobj)

@@ -2,10 +2,10 @@
 /**
  * DOC: /sys/kernel/mm/migration
  *
- * The directory, its limits, and the directories of each migrator: its counters in
- * stats/, its knobs beside the selector. Documentation/ABI/testing/
- * sysfs-kernel-mm-migration describes every file. Drivers make knobs and counters
- * with the macros of linux/ferry_sysfs.h.
+ * The directory, its limits, and the directories of each migrator: its counters
+ * in stats/, its knobs beside the selector. Documentation/ABI/testing/
+ * sysfs-kernel-mm-migration describes every file. Drivers make knobs and
+ * counters with the macros of linux/ferry_sysfs.h.
  *
  * Locking: ferry_mutex -> sysfs active references. The removal of a file waits
  * for the tasks that read or write it, so the functions of the files in stats/

@@ -2,10 +2,10 @@
 /**
  * DOC: Chunks of mtcopy
  *
- * A batch is one run of bytes, folio after folio, and a chunk is a part of it of
- * fixed size: several small folios, or a part of a large one. A CPU claims chunks
- * in ascending order, so a cursor that only moves forward finds the folio of each
- * chunk.
+ * A batch is one run of bytes, folio after folio, and a chunk is a part of it
+ * of fixed size: several small folios, or a part of a large one. A CPU claims
+ * chunks in ascending order, so a cursor that only moves forward finds the
+ * folio of each chunk.
  *
  * A poisoned page fails its own folio, by the pair's status, and no other. Any
  * number of CPUs may write that status, because all write the same value.
@@ -22,8 +22,9 @@
 #include "internal.h"
 
 /*
- * Helpers copy a chunk with preemption off: at 10 GB/s for 7 us, and on a machine
- * that copies 1 GB/s for less than a tick. A claim is an atomic operation, 0.1 us.
+ * Helpers copy a chunk with preemption off: at 10 GB/s for 7 us, and on a
+ * machine that copies 1 GB/s for less than a tick. A claim is an atomic
+ * operation, 0.1 us.
  */
 #define MTCOPY_CHUNK		SZ_64K
 
@@ -124,7 +125,8 @@ bool mtcopy_use_nontemporal(const struct ferry_batch *batch)
 	case MTCOPY_ALWAYS:
 		return true;
 	default:
-		return batch->reason == MR_DEMOTION && mtcopy_nontemporal_faster;
+		return batch->reason == MR_DEMOTION &&
+		       mtcopy_nontemporal_faster;
 	}
 }
 
@@ -142,16 +144,16 @@ static u64 mtcopy_time(struct page *dst, struct page *src, bool nontemporal)
 
 static struct page *mtcopy_calibration_pages(void)
 {
-	return alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY | __GFP_NOWARN,
-			   MTCOPY_CALIBRATION_ORDER);
+	return alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY |
+			   __GFP_NOWARN, MTCOPY_CALIBRATION_ORDER);
 }
 
 /**
  * mtcopy_calibrate() - measure whether non-temporal stores are faster
  *
  * Compares the least of a few times of each kind, because a disturbance only
- * makes a run longer. If memory is too fragmented to measure, auto stores through
- * the cache, as migration does without mtcopy.
+ * makes a run longer. If memory is too fragmented to measure, auto stores
+ * through the cache, as migration does without mtcopy.
  *
  * Context: process context. Allocates memory for the time of the measurement.
  */
@@ -173,7 +175,7 @@ void mtcopy_calibrate(void)
 		cond_resched();
 	}
 	mtcopy_nontemporal_faster = nontemporal < cached;
-	pr_info("ferry: mtcopy: 2^%d pages copied in %llu ns cached, %llu ns non-temporal\n",
+	pr_info("ferry: mtcopy: 2^%d pages: %llu ns, non-temporal %llu ns\n",
 		MTCOPY_CALIBRATION_ORDER, cached, nontemporal);
 free:
 	if (src)

@@ -3,17 +3,17 @@
  * DOC: Helper CPUs of mtcopy
  *
  * For each node an order lists the CPUs, best first (mm/ferry/placement.c). A
- * batch takes the first idle CPUs of its destination's order and passes over busy
- * ones: a helper on a busy CPU would wait or take time from the task that runs
- * there, and migration on a busy machine must not be slower than without helpers.
- * The search is bounded for the same reason: it checks only as many CPUs as take
- * a small part of the time of the copy.
+ * batch takes the first idle CPUs of its destination's order and passes over
+ * busy ones: a helper on a busy CPU would wait or take time from the task that
+ * runs there, and migration on a busy machine must not be slower than without
+ * helpers. The search is bounded for the same reason: it checks only as many
+ * CPUs as take a small part of the time of the copy.
  *
  * Life cycle: the module makes the orders when it loads, and makes them again
  * when a CPU goes online or offline. Every batch reads them under RCU.
  *
- * Locking: mtcopy_order_mutex serialises the writers of the orders. The order is
- * CPU hotplug lock -> mtcopy_order_mutex.
+ * Locking: mtcopy_order_mutex serialises the writers of the orders. The order
+ * is CPU hotplug lock -> mtcopy_order_mutex.
  */
 
 #include <linux/cleanup.h>
@@ -30,15 +30,17 @@
 #include "internal.h"
 
 /*
- * The idle check of a remote CPU is a cache miss or two, 0.2 us; the copy of this
- * much takes 1.6 us at 10 GB/s. So the search takes at most about an eighth of
- * the copy's time; 256 KiB, the least that helpers copy, allow 16 checks.
+ * The idle check of a remote CPU is a cache miss or two, 0.2 us; the copy of
+ * this much takes 1.6 us at 10 GB/s. So the search takes at most about an
+ * eighth of the copy's time; 256 KiB, the least that helpers copy, allow 16
+ * checks.
  */
 #define MTCOPY_CHECK_BYTES	SZ_16K
 
 /*
  * Two threads gain wherever a second CPU is idle. How many more gain depends on
- * the machine (the batch copy series saw gains up to 8), so the operator decides.
+ * the machine (the batch copy series saw gains up to 8), so the operator
+ * decides.
  */
 struct mtcopy_tuning mtcopy_tuning = {
 	.threads = 4,
@@ -128,8 +130,9 @@ static int mtcopy_cpu_changed(unsigned int cpu)
 unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 				 size_t bytes)
 {
-	unsigned int i, nr = 0, checks = DIV_ROUND_UP(bytes, MTCOPY_CHECK_BYTES);
+	unsigned int checks = DIV_ROUND_UP(bytes, MTCOPY_CHECK_BYTES);
 	const struct mtcopy_cpu_order *order;
+	unsigned int i, nr = 0;
 
 	guard(rcu)();
 	order = rcu_dereference(mtcopy_cpu_orders[nid]);

@@ -3,34 +3,35 @@
  * DOC: mtcopy, the multi-threaded migrator
  *
  * The caller and up to threads - 1 helpers copy a batch together. The batch is
- * divided into chunks, and each CPU claims the next chunk when it has copied the
- * last: a fast CPU copies more, and a helper that never gets a CPU copies nothing
- * and delays nothing.
+ * divided into chunks, and each CPU claims the next chunk when it has copied
+ * the last: a fast CPU copies more, and a helper that never gets a CPU copies
+ * nothing and delays nothing.
  *
  * Life cycle of a job:
  *
  *   1. The caller takes an idle job and queues its works on the helper CPUs.
  *   2. The caller and the helpers copy until no chunk is left to claim.
- *   3. The caller waits for the chunks that helpers are copying, cancels the works
- *      that did not start, and returns.
+ *   3. The caller waits for the chunks that helpers are copying, cancels the
+ *      works that did not start, and returns.
  *   4. A work that did start may outlast the batch. It holds a reference to the
  *      job, not to the batch, and finds no chunk to claim.
  *   5. The job is idle again when the last reference is dropped.
  *
  * The wait is short because a helper claims and copies a chunk with preemption
- * off: a running CPU is copying every claimed chunk, and the caller waits for one
- * chunk at most. The caller never waits for the scheduler to run a helper.
+ * off: a running CPU is copying every claimed chunk, and the caller waits for
+ * one chunk at most. The caller never waits for the scheduler to run a helper.
  *
  * No helper touches a batch that mtcopy_copy() has returned. A claim is a fully
  * ordered atomic operation on job->next, and a helper increments job->copying
- * before it claims. When the caller has seen the last chunk claimed, a later claim
- * gets none, and an earlier one shows in job->copying until its copy is complete.
+ * before it claims. When the caller has seen the last chunk claimed, a later
+ * claim gets none, and an earlier one shows in job->copying until its copy is
+ * complete.
  *
- * The copy allocates no memory: the jobs exist from module load on. If all are in
- * use, the caller copies alone.
+ * The copy allocates no memory: the jobs exist from module load on. If all are
+ * in use, the caller copies alone.
  *
- * Locking: the copy takes no lock of mtcopy's. queue_work_on() takes the lock of
- * the worker pool.
+ * Locking: the copy takes no lock of mtcopy's. queue_work_on() takes the lock
+ * of the worker pool.
  */
 
 #include <linux/atomic.h>
@@ -47,8 +48,8 @@
 #include "internal.h"
 
 /*
- * To wake a helper takes a few microseconds, in which one CPU copies some tens of
- * KiB. mtcopy_copy() asks for a helper when its share is several times that.
+ * To wake a helper takes a few microseconds, in which one CPU copies some tens
+ * of KiB. mtcopy_copy() asks for a helper when its share is several times that.
  */
 #define MTCOPY_HELPER_BYTES	SZ_256K
 
@@ -69,7 +70,8 @@ struct mtcopy_helper {
  * @nontemporal: use non-temporal stores
  * @next:	next chunk to claim; at or above @nr_chunks none is left
  * @copying:	helpers that may have claimed a chunk and not finished it
- * @refs:	the caller, and each queued or running work; 0 if the job is idle
+ * @refs:	the caller, and each queued or running work; 0 if the job is
+ *		idle
  * @helpers:	works
  */
 struct mtcopy_job {
@@ -88,12 +90,12 @@ static unsigned int mtcopy_nr_jobs;
 
 static struct mtcopy_job *mtcopy_job_get(void)
 {
+	struct mtcopy_job *job;
 	unsigned int i;
 
 	for (i = 0; i < mtcopy_nr_jobs; i++) {
-		struct mtcopy_job *job =
-			&mtcopy_jobs[(raw_smp_processor_id() + i) % mtcopy_nr_jobs];
-
+		job = mtcopy_jobs +
+		      (raw_smp_processor_id() + i) % mtcopy_nr_jobs;
 		if (!atomic_read(&job->refs) &&
 		    atomic_cmpxchg_acquire(&job->refs, 0, 1) == 0)
 			return job;
@@ -135,8 +137,8 @@ static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
 
 static void mtcopy_work(struct work_struct *work)
 {
-	struct mtcopy_helper *helper = container_of(work, struct mtcopy_helper, work);
-	struct mtcopy_job *job = helper->job;
+	struct mtcopy_job *job =
+		container_of(work, struct mtcopy_helper, work)->job;
 	unsigned int cursor = 0;
 
 	while (mtcopy_helper_chunk(job, &cursor))
@@ -191,8 +193,8 @@ static void mtcopy_copy_serial(struct ferry_batch *batch, bool nontemporal)
  */
 int mtcopy_copy(struct ferry_batch *batch)
 {
-	unsigned int helpers = min_t(size_t, READ_ONCE(mtcopy_tuning.threads) - 1,
-				     batch->bytes / MTCOPY_HELPER_BYTES);
+	unsigned int helpers = min(READ_ONCE(mtcopy_tuning.threads) - 1,
+				   batch->bytes / MTCOPY_HELPER_BYTES);
 	bool nontemporal = mtcopy_use_nontemporal(batch);
 	struct mtcopy_job *job = helpers ? mtcopy_job_get() : NULL;
 	unsigned int i;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The copy phase, called as by mm/migrate.c, with a migrator of the test's own: it
- * marks each folio that was copied and no other, and counts every folio once.
+ * The copy phase, called as by mm/migrate.c, with a migrator of the test's own:
+ * it marks each folio that was copied and no other, and counts every folio
+ * once.
  */
 
 #include <kunit/test.h>
@@ -17,7 +18,7 @@
 static struct {
 	unsigned int calls;
 	unsigned int folios;
-	unsigned int fail_every;	/* status of every Nth pair is an error */
+	unsigned int fail_every;	/* fail every Nth pair */
 	int reject;			/* errno of the whole batch */
 	bool serial;			/* set batch->serial */
 } copy_seen;
@@ -35,7 +36,8 @@ static int copy_test_copy(struct ferry_batch *batch)
 
 		copy_seen.folios++;
 		pair->status = -EHWPOISON;
-		if (copy_seen.fail_every && copy_seen.folios % copy_seen.fail_every == 0)
+		if (copy_seen.fail_every &&
+		    copy_seen.folios % copy_seen.fail_every == 0)
 			continue;
 		pair->status = folio_mc_copy(pair->dst, pair->src);
 	}

@@ -42,8 +42,9 @@ static const struct address_space_operations no_ops = {
 
 static int eligible_init(struct kunit *test)
 {
-	struct eligible_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct eligible_ctx *ctx;
 
+	ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
 	test->priv = ctx;
 	ctx->src = folio_alloc(GFP_KERNEL, 0);

@@ -25,9 +25,10 @@ static unsigned int placement_rank(unsigned int cpu)
 
 static void placement_names_each_once(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int i, k, nr;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	nr = ferry_place_cpus(0, cpus, nr_cpu_ids);
 	KUNIT_EXPECT_EQ(test, nr, num_online_cpus());
@@ -38,15 +39,17 @@ static void placement_names_each_once(struct kunit *test)
 
 static void placement_near_first(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int i, nr;
 	int nid;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for_each_online_node(nid) {
 		nr = ferry_place_cpus(nid, cpus, nr_cpu_ids);
 		for (i = 1; i < nr; i++)
-			KUNIT_EXPECT_LE(test, placement_distance(cpus[i - 1], nid),
+			KUNIT_EXPECT_LE(test,
+					placement_distance(cpus[i - 1], nid),
 					placement_distance(cpus[i], nid));
 	}
 }
@@ -54,20 +57,25 @@ static void placement_near_first(struct kunit *test)
 /* Of CPUs at the same distance, by rank behind the cache, then by number. */
 static void placement_takes_caches_in_turn(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int i, nr;
 	int nid;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for_each_online_node(nid) {
 		nr = ferry_place_cpus(nid, cpus, nr_cpu_ids);
 		for (i = 1; i < nr; i++) {
 			unsigned int last = cpus[i - 1], next = cpus[i];
+			unsigned int last_rank, rank;
 
-			if (placement_distance(last, nid) != placement_distance(next, nid))
+			if (placement_distance(last, nid) !=
+			    placement_distance(next, nid))
 				continue;
-			KUNIT_EXPECT_LE(test, placement_rank(last), placement_rank(next));
-			if (placement_rank(last) == placement_rank(next))
+			last_rank = placement_rank(last);
+			rank = placement_rank(next);
+			KUNIT_EXPECT_LE(test, last_rank, rank);
+			if (last_rank == rank)
 				KUNIT_EXPECT_LT(test, last, next);
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mtcopy copies every byte once, with any sizes, threads and stores, and no longer
- * uses the batch when it returns.
+ * mtcopy copies every byte once, with any sizes, threads and stores, and no
+ * longer uses the batch when it returns.
  */
 
 #include <kunit/test.h>
@@ -35,15 +35,16 @@ static void mtcopy_fill(struct folio *folio, u32 seed)
 
 static struct ferry_batch *mtcopy_batch(struct kunit *test)
 {
-	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	struct ferry_batch *batch;
 	unsigned int i;
 
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
 	for (i = 0; i < ARRAY_SIZE(mtcopy_orders); i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
-		pair->src = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
-		pair->dst = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
+		pair->src = folio_alloc(GFP_KERNEL, mtcopy_orders[i]);
+		pair->dst = folio_alloc(GFP_KERNEL, mtcopy_orders[i]);
 		KUNIT_ASSERT_NOT_NULL(test, pair->src);
 		KUNIT_ASSERT_NOT_NULL(test, pair->dst);
 		pair->offset = batch->bytes;
@@ -103,7 +104,8 @@ static void mtcopy_all_settings(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, mtcopy_helpers_refresh(), 0);
 			mtcopy_batch_clear(batch);
 			KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
-			KUNIT_EXPECT_TRUE_MSG(test, mtcopy_batch_complete(batch),
+			KUNIT_EXPECT_TRUE_MSG(test,
+					      mtcopy_batch_complete(batch),
 					      "threads %u nontemporal %u",
 					      threads[i], nontemporal);
 		}
@@ -132,8 +134,9 @@ static void mtcopy_uses_helpers(struct kunit *test)
 
 static void mtcopy_nontemporal_words(struct kunit *test)
 {
-	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	struct ferry_batch *batch;
 
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
 	batch->reason = MR_SYSCALL;
 	mtcopy_tuning.nontemporal = MTCOPY_ALWAYS;
@@ -146,16 +149,17 @@ static void mtcopy_nontemporal_words(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, mtcopy_use_nontemporal(batch));
 }
 
-/* The last word of each 4 KiB, from the folio's end, where helpers write last. */
+/* The last word of each 4 KiB, from the end, where helpers write last. */
 static u32 *mtcopy_late_word(struct folio *folio, unsigned int i)
 {
-	return folio_address(folio) + folio_size(folio) - i * SZ_4K - sizeof(u32);
+	return folio_address(folio) + folio_size(folio) - i * SZ_4K -
+	       sizeof(u32);
 }
 
 /*
- * When mtcopy_copy() returns, the copy is complete and no helper writes any more.
- * A late helper would still write the last chunks, so the test reads these first,
- * and at once.
+ * When mtcopy_copy() returns, the copy is complete and no helper writes any
+ * more. A late helper would still write the last chunks, so the test reads
+ * these first, and at once.
  */
 static void mtcopy_no_late_writes(struct kunit *test)
 {
@@ -197,21 +201,24 @@ static int mtcopy_race(void *data)
 	return 0;
 }
 
-/* With few CPUs more batches at once than jobs, each with helpers of its own. */
+/* With few CPUs more batches at once than jobs, each with its own helpers. */
 static void mtcopy_many_callers(struct kunit *test)
 {
 	unsigned int i, nr = min(num_possible_cpus() + 2, 16);
-	struct mtcopy_racer *racers = kunit_kcalloc(test, nr, sizeof(*racers), GFP_KERNEL);
+	struct mtcopy_racer *racers;
+	struct task_struct *task;
 
+	racers = kunit_kcalloc(test, nr, sizeof(*racers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, racers);
 	mtcopy_tuning.threads = 3;
 	for (i = 0; i < nr; i++) {
-		racers[i] = (struct mtcopy_racer) { .batch = mtcopy_batch(test) };
+		racers[i].batch = mtcopy_batch(test);
 		init_completion(&racers[i].done);
 	}
-	for (i = 0; i < nr; i++)
-		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mtcopy_race, &racers[i],
-							    "mtcopy_race/%u", i)));
+	for (i = 0; i < nr; i++) {
+		task = kthread_run(mtcopy_race, &racers[i], "mtcopy_race");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	}
 	for (i = 0; i < nr; i++) {
 		wait_for_completion(&racers[i].done);
 		KUNIT_EXPECT_EQ(test, racers[i].wrong, 0);
@@ -222,9 +229,10 @@ static void mtcopy_many_callers(struct kunit *test)
 /* A busy CPU, as the caller's is, is never picked. */
 static void mtcopy_helpers_idle(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int i, nr;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	migrate_disable();
 	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
@@ -233,16 +241,18 @@ static void mtcopy_helpers_idle(struct kunit *test)
 	migrate_enable();
 }
 
-/* The bytes to copy bound the search for helpers: without any it checks no CPU. */
+/* The bytes to copy bound the search: for 0 bytes it checks no CPU. */
 static void mtcopy_search_bounded(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int round, idle = 0;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for (round = 0; round < 1000; round++) {
 		idle += mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
-		KUNIT_EXPECT_EQ(test, mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0), 0);
+		KUNIT_EXPECT_EQ(test, 0,
+				mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0));
 		usleep_range(100, 200);
 	}
 	if (num_online_cpus() == 1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * copy_page_nontemporal_mc() copies a page whole, and returns how much is missing
- * if it cannot read the source. A machine check is hard to provoke; a guard page
- * takes the same exception table.
+ * copy_page_nontemporal_mc() copies a page whole, and returns how much is
+ * missing if it cannot read the source. A machine check is hard to provoke; a
+ * guard page takes the same exception table.
  */
 
 #include <kunit/test.h>
@@ -19,7 +19,8 @@ static void nontemporal_copies_page(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, src);
 	KUNIT_ASSERT_NOT_NULL(test, dst);
 	get_random_bytes(src, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, copy_page_nontemporal_mc(dst + PAGE_SIZE, src), 0);
+	KUNIT_EXPECT_EQ(test, 0,
+			copy_page_nontemporal_mc(dst + PAGE_SIZE, src));
 	copy_nontemporal_drain();
 	KUNIT_EXPECT_MEMEQ(test, dst + PAGE_SIZE, src, PAGE_SIZE);
 	KUNIT_EXPECT_NULL(test, memchr_inv(dst, 0, PAGE_SIZE));
@@ -37,7 +38,7 @@ static void nontemporal_reports_missing(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, src);
 	memset(src, 0x3c, PAGE_SIZE);
 	/* The failing load is each of the loop's in turn. */
-	for (good = PAGE_SIZE / 2; good < PAGE_SIZE / 2 + 64; good += sizeof(u64)) {
+	for (good = PAGE_SIZE / 2; good < PAGE_SIZE / 2 + 64; good += 8) {
 		size_t whole = round_down(good, 64);
 
 		memset(dst, 0, PAGE_SIZE);
