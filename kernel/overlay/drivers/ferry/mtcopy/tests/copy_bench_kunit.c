@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast mtcopy is beside the fastest the same CPUs do without it: memcpy() of the same
- * folios by one thread, and by several threads that each copy a fixed share. Every method
- * has its turn in each round, and every sample is printed; judging them is the reader's.
- * Streaming stores leave the folios out of the caches, which whoever comes next pays for:
- * the order is reversed every second round, so that it is not always the same one.
+ * A benchmark of mtcopy against memcpy() of the same folios by the same CPUs:
+ * by one thread, and by several threads that each copy a fixed share. Each
+ * method has its turn in each round. The benchmark prints every sample and
+ * judges none. Non-temporal stores leave the folios out of the caches, which
+ * makes the next method slower, so every second round reverses the order.
  */
 
 #include <kunit/test.h>
@@ -15,19 +15,20 @@
 #include <linux/mm.h>
 #include <linux/string.h>
 
-#include "../mtcopy.h"
+#include "../internal.h"
 
 #define BENCH_ORDER	9
 #define BENCH_FOLIOS	16
-#define BENCH_ROUNDS	24	/* the first two are warm-up, and not printed */
-#define BENCH_WARMUP	2
+#define BENCH_WARMUP	2	/* rounds before the first that is printed */
+#define BENCH_ROUNDS	22
 #define BENCH_THREADS	2
 
 struct bench_method {
 	const char *name;
 	unsigned int threads;
-	enum mtcopy_stores stores;
-	void (*copy)(struct ferry_batch *batch, const struct bench_method *method);
+	enum mtcopy_nontemporal nontemporal;
+	void (*copy)(struct ferry_batch *batch,
+		     const struct bench_method *method);
 };
 
 static void bench_share(struct ferry_batch *batch, unsigned int first,
@@ -41,14 +42,15 @@ static void bench_share(struct ferry_batch *batch, unsigned int first,
 		       folio_size(batch->pairs[i].src));
 }
 
-static void bench_memcpy(struct ferry_batch *batch, const struct bench_method *method)
+static void bench_memcpy(struct ferry_batch *batch,
+			 const struct bench_method *method)
 {
 	bench_share(batch, 0, 1);
 }
 
 /*
- * The second thread exists, and waits, before the clock starts: what is measured is copying
- * by two threads, not the creation of one.
+ * The second thread exists, and waits, before the clock starts: the sample is
+ * the time of a copy by two threads, without the creation of one.
  */
 static struct bench_thread {
 	struct task_struct *task;
@@ -72,7 +74,8 @@ static int bench_thread_fn(void *data)
 	return 0;
 }
 
-static void bench_threads(struct ferry_batch *batch, const struct bench_method *method)
+static void bench_threads(struct ferry_batch *batch,
+			  const struct bench_method *method)
 {
 	bench_second.batch = batch;
 	complete(&bench_second.begin);
@@ -80,20 +83,21 @@ static void bench_threads(struct ferry_batch *batch, const struct bench_method *
 	wait_for_completion(&bench_second.end);
 }
 
-static void bench_mtcopy(struct ferry_batch *batch, const struct bench_method *method)
+static void bench_mtcopy(struct ferry_batch *batch,
+			 const struct bench_method *method)
 {
 	mtcopy_tuning.threads = method->threads;
-	mtcopy_tuning.stores = method->stores;
+	mtcopy_tuning.nontemporal = method->nontemporal;
 	mtcopy_copy(batch);
 }
 
 static const struct bench_method bench_methods[] = {
-	{ "memcpy", 1, MTCOPY_CACHED, bench_memcpy },
-	{ "mtcopy", 1, MTCOPY_CACHED, bench_mtcopy },
-	{ "mtcopy_streaming", 1, MTCOPY_STREAMING, bench_mtcopy },
-	{ "threads", BENCH_THREADS, MTCOPY_CACHED, bench_threads },
-	{ "mtcopy", BENCH_THREADS, MTCOPY_CACHED, bench_mtcopy },
-	{ "mtcopy_streaming", BENCH_THREADS, MTCOPY_STREAMING, bench_mtcopy },
+	{ "memcpy", 1, MTCOPY_NEVER, bench_memcpy },
+	{ "mtcopy", 1, MTCOPY_NEVER, bench_mtcopy },
+	{ "mtcopy_nontemporal", 1, MTCOPY_ALWAYS, bench_mtcopy },
+	{ "threads", BENCH_THREADS, MTCOPY_NEVER, bench_threads },
+	{ "mtcopy", BENCH_THREADS, MTCOPY_NEVER, bench_mtcopy },
+	{ "mtcopy_nontemporal", BENCH_THREADS, MTCOPY_ALWAYS, bench_mtcopy },
 };
 
 static void bench_fill(struct kunit *test, struct ferry_batch *batch)
@@ -129,43 +133,33 @@ static void bench_sample(struct kunit *test, struct ferry_batch *batch,
 		   batch->bytes, round, ns);
 }
 
-static void bench_round(struct kunit *test, struct ferry_batch *batch, int round)
-{
-	unsigned int i, last = ARRAY_SIZE(bench_methods) - 1;
-
-	for (i = 0; i <= last; i++)
-		bench_sample(test, batch, &bench_methods[round & 1 ? last - i : i], round);
-}
-
-static void bench_start_second(struct kunit *test)
-{
-	init_completion(&bench_second.begin);
-	init_completion(&bench_second.end);
-	bench_second.task = kthread_run(bench_thread_fn, &bench_second, "ferry_bench");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(bench_second.task));
-}
-
-static void bench_stop_second(void)
-{
-	bench_second.batch = NULL;
-	complete(&bench_second.begin);
-	wait_for_completion(&bench_second.end);
-}
-
 static void copy_bench(struct kunit *test)
 {
-	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	unsigned int i, last = ARRAY_SIZE(bench_methods) - 1;
 	struct mtcopy_tuning saved = mtcopy_tuning;
+	struct ferry_batch *batch;
 	int round;
 
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
 	if (num_online_cpus() < BENCH_THREADS)
 		kunit_skip(test, "needs %d CPUs", BENCH_THREADS);
 	bench_fill(test, batch);
-	bench_start_second(test);
-	for (round = -BENCH_WARMUP; round < BENCH_ROUNDS - BENCH_WARMUP; round++)
-		bench_round(test, batch, round);
-	bench_stop_second();
+
+	init_completion(&bench_second.begin);
+	init_completion(&bench_second.end);
+	bench_second.task = kthread_run(bench_thread_fn, &bench_second,
+					"ferry_bench");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bench_second.task));
+	for (round = -BENCH_WARMUP; round < BENCH_ROUNDS; round++)
+		for (i = 0; i <= last; i++)
+			bench_sample(test, batch,
+				     &bench_methods[round & 1 ? last - i : i],
+				     round);
+	bench_second.batch = NULL;
+	complete(&bench_second.begin);
+	wait_for_completion(&bench_second.end);
+
 	mtcopy_tuning = saved;
 	while (batch->nr--) {
 		folio_put(batch->pairs[batch->nr].src);

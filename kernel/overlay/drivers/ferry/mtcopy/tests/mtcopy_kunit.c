@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mtcopy copies every byte once, whatever the sizes, threads and stores, and lets go of the
- * batch when it returns.
+ * mtcopy copies every byte once, with any sizes, threads and stores, and no
+ * longer uses the batch when it returns.
  */
 
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/copy_nontemporal.h>
 #include <linux/delay.h>
 #include <linux/highmem.h>
 #include <linux/kthread.h>
@@ -14,11 +15,12 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "../mtcopy.h"
-#include "../stream.h"
+#include "../internal.h"
 
-/* Orders that make chunks of several folios, folios of several chunks, and both at once. */
-static const unsigned int mtcopy_orders[] = { 0, 0, 1, 4, 0, 9, 3, 0, 0, 5, 2, 9, 0 };
+/* Orders for chunks of several folios, folios of several chunks, and both. */
+static const unsigned int mtcopy_orders[] = {
+	0, 0, 1, 4, 0, 9, 3, 0, 0, 5, 2, 9, 0,
+};
 
 static struct mtcopy_tuning mtcopy_saved;
 
@@ -33,15 +35,16 @@ static void mtcopy_fill(struct folio *folio, u32 seed)
 
 static struct ferry_batch *mtcopy_batch(struct kunit *test)
 {
-	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	struct ferry_batch *batch;
 	unsigned int i;
 
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
 	for (i = 0; i < ARRAY_SIZE(mtcopy_orders); i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
-		pair->src = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
-		pair->dst = folio_alloc(GFP_KERNEL | __GFP_COMP, mtcopy_orders[i]);
+		pair->src = folio_alloc(GFP_KERNEL, mtcopy_orders[i]);
+		pair->dst = folio_alloc(GFP_KERNEL, mtcopy_orders[i]);
 		KUNIT_ASSERT_NOT_NULL(test, pair->src);
 		KUNIT_ASSERT_NOT_NULL(test, pair->dst);
 		pair->offset = batch->bytes;
@@ -91,28 +94,27 @@ static void mtcopy_all_settings(struct kunit *test)
 {
 	static const unsigned int threads[] = { 1, 2, 3, MTCOPY_MAX_THREADS };
 	struct ferry_batch *batch = mtcopy_batch(test);
-	unsigned int i, spread, stores;
+	unsigned int i, nontemporal;
 
 	for (i = 0; i < ARRAY_SIZE(threads); i++) {
-		for (spread = FERRY_SPREAD_LLC; spread <= FERRY_SPREAD_NONE; spread++) {
-			for (stores = MTCOPY_CACHED; stores <= MTCOPY_AUTO; stores++) {
-				mtcopy_tuning.threads = threads[i];
-				mtcopy_tuning.spread = spread;
-				mtcopy_tuning.stores = stores;
-				KUNIT_EXPECT_EQ(test, mtcopy_helpers_refresh(), 0);
-				mtcopy_batch_clear(batch);
-				KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
-				KUNIT_EXPECT_TRUE_MSG(test, mtcopy_batch_complete(batch),
-						      "threads %u spread %u stores %u",
-						      threads[i], spread, stores);
-			}
+		for (nontemporal = MTCOPY_NEVER; nontemporal <= MTCOPY_AUTO;
+		     nontemporal++) {
+			mtcopy_tuning.threads = threads[i];
+			mtcopy_tuning.nontemporal = nontemporal;
+			KUNIT_EXPECT_EQ(test, mtcopy_helpers_refresh(), 0);
+			mtcopy_batch_clear(batch);
+			KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
+			KUNIT_EXPECT_TRUE_MSG(test,
+					      mtcopy_batch_complete(batch),
+					      "threads %u nontemporal %u",
+					      threads[i], nontemporal);
 		}
 	}
 	mtcopy_batch_free(batch);
 }
 
-/* A batch that is large enough is shared as soon as another CPU is idle. */
-static void mtcopy_is_helped(struct kunit *test)
+/* mtcopy shares a large batch as soon as another CPU is idle. */
+static void mtcopy_uses_helpers(struct kunit *test)
 {
 	struct ferry_batch *batch = mtcopy_batch(test);
 	unsigned int round, shared = 0;
@@ -120,8 +122,8 @@ static void mtcopy_is_helped(struct kunit *test)
 	mtcopy_tuning.threads = 2;
 	for (round = 0; round < 2000 && !shared; round++) {
 		mtcopy_copy(batch);
-		shared += !batch->solo;
-		batch->solo = false;
+		shared += !batch->serial;
+		batch->serial = false;
 		cond_resched();
 	}
 	mtcopy_batch_free(batch);
@@ -130,32 +132,36 @@ static void mtcopy_is_helped(struct kunit *test)
 	KUNIT_EXPECT_GT(test, shared, 0);
 }
 
-static void mtcopy_stores_as_told(struct kunit *test)
+static void mtcopy_nontemporal_words(struct kunit *test)
 {
-	struct ferry_batch *batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	struct ferry_batch *batch;
 
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
 	batch->reason = MR_SYSCALL;
-	mtcopy_tuning.stores = MTCOPY_STREAMING;
-	KUNIT_EXPECT_EQ(test, mtcopy_streams(batch), FERRY_HAS_STREAM);
-	mtcopy_tuning.stores = MTCOPY_AUTO;
-	KUNIT_EXPECT_FALSE(test, mtcopy_streams(batch));
-	mtcopy_tuning.stores = MTCOPY_CACHED;
+	mtcopy_tuning.nontemporal = MTCOPY_ALWAYS;
+	KUNIT_EXPECT_EQ(test, mtcopy_use_nontemporal(batch),
+			copy_page_nontemporal_possible());
+	mtcopy_tuning.nontemporal = MTCOPY_AUTO;
+	KUNIT_EXPECT_FALSE(test, mtcopy_use_nontemporal(batch));
+	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
 	batch->reason = MR_DEMOTION;
-	KUNIT_EXPECT_FALSE(test, mtcopy_streams(batch));
+	KUNIT_EXPECT_FALSE(test, mtcopy_use_nontemporal(batch));
 }
 
-/* The last word of each 4 KiB, from the end of the folio: where a late helper still writes. */
+/* The last word of each 4 KiB, from the end, where helpers write last. */
 static u32 *mtcopy_late_word(struct folio *folio, unsigned int i)
 {
-	return folio_address(folio) + folio_size(folio) - i * SZ_4K - sizeof(u32);
+	return folio_address(folio) + folio_size(folio) - i * SZ_4K -
+	       sizeof(u32);
 }
 
 /*
- * All is copied when mtcopy_copy() returns, and no helper writes any more. What a helper may
- * be late with are the last chunks, so look there first, and at once.
+ * When mtcopy_copy() returns, the copy is complete and no helper writes any
+ * more. A late helper would still write the last chunks, so the test reads
+ * these first, and at once.
  */
-static void mtcopy_lets_go(struct kunit *test)
+static void mtcopy_no_late_writes(struct kunit *test)
 {
 	struct ferry_batch *batch = mtcopy_batch(test);
 	struct ferry_pair *last = &batch->pairs[batch->nr - 2];
@@ -195,21 +201,24 @@ static int mtcopy_race(void *data)
 	return 0;
 }
 
-/* More batches at once than there are jobs, where CPUs are few; each with helpers of its own. */
+/* With few CPUs more batches at once than jobs, each with its own helpers. */
 static void mtcopy_many_callers(struct kunit *test)
 {
 	unsigned int i, nr = min(num_possible_cpus() + 2, 16);
-	struct mtcopy_racer *racers = kunit_kcalloc(test, nr, sizeof(*racers), GFP_KERNEL);
+	struct mtcopy_racer *racers;
+	struct task_struct *task;
 
+	racers = kunit_kcalloc(test, nr, sizeof(*racers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, racers);
 	mtcopy_tuning.threads = 3;
 	for (i = 0; i < nr; i++) {
-		racers[i] = (struct mtcopy_racer) { .batch = mtcopy_batch(test) };
+		racers[i].batch = mtcopy_batch(test);
 		init_completion(&racers[i].done);
 	}
-	for (i = 0; i < nr; i++)
-		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mtcopy_race, &racers[i],
-							    "mtcopy_race/%u", i)));
+	for (i = 0; i < nr; i++) {
+		task = kthread_run(mtcopy_race, &racers[i], "mtcopy_race");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	}
 	for (i = 0; i < nr; i++) {
 		wait_for_completion(&racers[i].done);
 		KUNIT_EXPECT_EQ(test, racers[i].wrong, 0);
@@ -220,9 +229,10 @@ static void mtcopy_many_callers(struct kunit *test)
 /* A busy CPU, as the caller's is, is never picked. */
 static void mtcopy_helpers_idle(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int i, nr;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	migrate_disable();
 	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
@@ -231,16 +241,18 @@ static void mtcopy_helpers_idle(struct kunit *test)
 	migrate_enable();
 }
 
-/* Looking for helpers is bounded by what there is to copy: nothing is not worth one look. */
-static void mtcopy_looks_little(struct kunit *test)
+/* The bytes to copy bound the search: for 0 bytes it checks no CPU. */
+static void mtcopy_search_bounded(struct kunit *test)
 {
-	unsigned int *cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	unsigned int *cpus;
 	unsigned int round, idle = 0;
 
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for (round = 0; round < 1000; round++) {
 		idle += mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
-		KUNIT_EXPECT_EQ(test, mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0), 0);
+		KUNIT_EXPECT_EQ(test, 0,
+				mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0));
 		usleep_range(100, 200);
 	}
 	if (num_online_cpus() == 1)
@@ -257,17 +269,16 @@ static int mtcopy_suite_init(struct kunit *test)
 static void mtcopy_suite_exit(struct kunit *test)
 {
 	mtcopy_tuning = mtcopy_saved;
-	mtcopy_helpers_refresh();
 }
 
 static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_all_settings),
-	KUNIT_CASE(mtcopy_is_helped),
-	KUNIT_CASE(mtcopy_stores_as_told),
-	KUNIT_CASE(mtcopy_lets_go),
+	KUNIT_CASE(mtcopy_uses_helpers),
+	KUNIT_CASE(mtcopy_nontemporal_words),
+	KUNIT_CASE(mtcopy_no_late_writes),
 	KUNIT_CASE(mtcopy_many_callers),
 	KUNIT_CASE(mtcopy_helpers_idle),
-	KUNIT_CASE(mtcopy_looks_little),
+	KUNIT_CASE(mtcopy_search_bounded),
 	{}
 };
 
