@@ -29,7 +29,7 @@
 #include <linux/topology.h>
 #include <linux/wait.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_LINGER_MS		20

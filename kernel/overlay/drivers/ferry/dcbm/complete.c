@@ -24,7 +24,7 @@
 
 #include <linux/bitmap.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 static void dcbm_fail(struct ferry_batch *batch, const struct dcbm_share *share,
 		      const struct dcbm_desc *desc, int err)
@@ -68,14 +68,8 @@ static void dcbm_tally(const struct dcbm_desc *desc)
 /* Is the content to be compared, though the driver reports success? */
 static bool dcbm_doubts(const struct dcbm_engine *engine)
 {
-	switch (READ_ONCE(dcbm_tuning.verify)) {
-	case DCBM_VERIFY_AUTO:
-		return engine->proof == DCBM_PROOF_COMPARE;
-	case DCBM_VERIFY_NEVER:
-		return false;
-	default:
-		return true;
-	}
+	return engine->proof == DCBM_PROOF_COMPARE ||
+	       READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_ALWAYS;
 }
 
 /*
@@ -91,19 +85,17 @@ static void dcbm_unproved(struct dcbm_channel *ch, const struct dcbm_desc *desc)
 /* What a descriptor came to: 0 if its pieces are complete. */
 static int dcbm_outcome(struct dcbm_channel *ch, const struct dcbm_desc *desc, bool doubts)
 {
-	bool sampled = READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_SAMPLED;
-
 	if (desc->kept)
 		return -EBUSY;
 	if (desc->status)
 		return desc->status;
 	/* While it is mapped the content is not the CPU's to see. */
-	if (!ch->share.mapped && (!doubts || dcbm_same(&ch->share, desc, sampled)))
+	if (!ch->share.mapped && (!doubts || dcbm_same(&ch->share, desc)))
 		return 0;
 	if (doubts)
 		dcbm_unproved(ch, desc);
 	if (!ch->share.mapped)
-		dcbm_count(DCBM_MISMATCHES, 1);
+		dcbm_count(DCBM_VERIFY_FAILURES, 1);
 	return -EIO;
 }
 

@@ -10,7 +10,7 @@
  *	base + folios * folio_ns + bytes * byte_ns
  *
  * tells of every later batch whether it pays; if not it is refused, and the CPU copies it as if
- * dcbm were not there. "always" in the offload knob overrides that. An engine that failed while
+ * dcbm were not there. force_offload in debugfs overrides that. An engine that failed while
  * it was measured counts as slower than anything; of one that could not be measured, for want of
  * a channel or of memory, the figures before stay.
  *
@@ -29,7 +29,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* Runs of each batch; the fastest counts, as what disturbs only adds. */
 #define DCBM_RUNS	6
@@ -232,7 +232,7 @@ void dcbm_calibrate(void)
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
-	if (READ_ONCE(dcbm_tuning.always))
+	if (READ_ONCE(dcbm_tuning.force_offload))
 		return;
 	batch = kvzalloc_obj(*batch);
 	for (slot = 0; batch && slot < DCBM_MAX_CHANNELS; slot++) {

@@ -6,11 +6,11 @@
  * Documentation/ABI/testing/sysfs-kernel-mm-migration-dcbm. All may be written at any time: a batch
  * reads each once where it matters. Those that change what a batch costs measure it again.
  *
- * The counters only grow, but for the pages in quarantine. Once no batch is under way,
+ * All counters except hung_pages only grow. Once no batch is under way,
  *
  *	descriptors = completed + errors + timeouts
  *
- * holds exactly, and late <= timeouts.
+ * holds exactly, and late_completions <= timeouts.
  *
  * Lock order: dcbm_mutex.
  */
@@ -20,7 +20,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* The most that a migration may have to wait for a channel that died. */
 #define DCBM_MAX_TIMEOUT_MS	60000
@@ -38,11 +38,7 @@ atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
 static const char * const dcbm_verify_words[] = {
 	[DCBM_VERIFY_AUTO] = "auto",
 	[DCBM_VERIFY_ALWAYS] = "always",
-	[DCBM_VERIFY_SAMPLED] = "sampled",
-	[DCBM_VERIFY_NEVER] = "never",
 };
-
-static const char * const dcbm_offload_words[] = { "auto", "always" };
 
 static ssize_t dcbm_store_number(const char *buf, size_t count, unsigned int *where,
 				 unsigned int max)
@@ -122,32 +118,11 @@ static ssize_t verify_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct kobj_attribute verify_attr = __ATTR_RW(verify);
 
-static ssize_t offload_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return ferry_show_words(buf, dcbm_offload_words, ARRAY_SIZE(dcbm_offload_words),
-				READ_ONCE(dcbm_tuning.always));
-}
-
-static ssize_t offload_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
-{
-	int offload = sysfs_match_string(dcbm_offload_words, buf);
-
-	if (offload < 0)
-		return offload;
-	WRITE_ONCE(dcbm_tuning.always, offload);
-	dcbm_recalibrate();
-	return count;
-}
-
-static struct kobj_attribute offload_attr = __ATTR_RW(offload);
-
 static struct attribute *dcbm_attrs[] = {
 	&channels_attr.attr,
 	&devices_attr.attr,
 	&timeout_ms_attr.attr,
 	&verify_attr.attr,
-	&offload_attr.attr,
 	NULL,
 };
 
@@ -166,40 +141,40 @@ DCBM_COUNTER_ATTR(descriptors, DCBM_DESCRIPTORS);
 DCBM_COUNTER_ATTR(completed, DCBM_COMPLETED);
 DCBM_COUNTER_ATTR(errors, DCBM_ERRORS);
 DCBM_COUNTER_ATTR(timeouts, DCBM_TIMEOUTS);
-DCBM_COUNTER_ATTR(late, DCBM_LATE);
-DCBM_COUNTER_ATTR(mismatches, DCBM_MISMATCHES);
+DCBM_COUNTER_ATTR(late_completions, DCBM_LATE_COMPLETIONS);
+DCBM_COUNTER_ATTR(verify_failures, DCBM_VERIFY_FAILURES);
 DCBM_COUNTER_ATTR(verified_bytes, DCBM_VERIFIED_BYTES);
 DCBM_COUNTER_ATTR(verify_ns, DCBM_VERIFY_NS);
 DCBM_COUNTER_ATTR(map_failures, DCBM_MAP_FAILURES);
 DCBM_COUNTER_ATTR(prep_failures, DCBM_PREP_FAILURES);
-DCBM_COUNTER_ATTR(overdue, DCBM_OVERDUE);
-DCBM_COUNTER_ATTR(refused_slower, DCBM_REFUSED_SLOWER);
-DCBM_COUNTER_ATTR(refused_busy, DCBM_REFUSED_BUSY);
-DCBM_COUNTER_ATTR(refused_tagged, DCBM_REFUSED_TAGGED);
-DCBM_COUNTER_ATTR(retired, DCBM_RETIRED);
-DCBM_COUNTER_ATTR(revived, DCBM_REVIVED);
-DCBM_COUNTER_ATTR(quarantined_pages, DCBM_QUARANTINED_PAGES);
-DCBM_COUNTER_ATTR(abandoned_pages, DCBM_ABANDONED_PAGES);
+DCBM_COUNTER_ATTR(deadline_exceeded, DCBM_DEADLINE_EXCEEDED);
+DCBM_COUNTER_ATTR(rejected_slower, DCBM_REJECTED_SLOWER);
+DCBM_COUNTER_ATTR(rejected_busy, DCBM_REJECTED_BUSY);
+DCBM_COUNTER_ATTR(rejected_tagged, DCBM_REJECTED_TAGGED);
+DCBM_COUNTER_ATTR(channels_hung, DCBM_CHANNELS_HUNG);
+DCBM_COUNTER_ATTR(channels_recovered, DCBM_CHANNELS_RECOVERED);
+DCBM_COUNTER_ATTR(hung_pages, DCBM_HUNG_PAGES);
+DCBM_COUNTER_ATTR(leaked_pages, DCBM_LEAKED_PAGES);
 
 static struct attribute *dcbm_counter_attrs[] = {
 	&descriptors_attr.attr,
 	&completed_attr.attr,
 	&errors_attr.attr,
 	&timeouts_attr.attr,
-	&late_attr.attr,
-	&mismatches_attr.attr,
+	&late_completions_attr.attr,
+	&verify_failures_attr.attr,
 	&verified_bytes_attr.attr,
 	&verify_ns_attr.attr,
 	&map_failures_attr.attr,
 	&prep_failures_attr.attr,
-	&overdue_attr.attr,
-	&refused_slower_attr.attr,
-	&refused_busy_attr.attr,
-	&refused_tagged_attr.attr,
-	&retired_attr.attr,
-	&revived_attr.attr,
-	&quarantined_pages_attr.attr,
-	&abandoned_pages_attr.attr,
+	&deadline_exceeded_attr.attr,
+	&rejected_slower_attr.attr,
+	&rejected_busy_attr.attr,
+	&rejected_tagged_attr.attr,
+	&channels_hung_attr.attr,
+	&channels_recovered_attr.attr,
+	&hung_pages_attr.attr,
+	&leaked_pages_attr.attr,
 	NULL,
 };
 

@@ -22,7 +22,7 @@
 #include <linux/device/driver.h>
 #include <linux/string.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 static const struct dcbm_engine dcbm_engines[] = {
 	/* For those not listed. */

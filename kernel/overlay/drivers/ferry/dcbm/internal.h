@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _FERRY_DCBM_H
-#define _FERRY_DCBM_H
+#ifndef _FERRY_DCBM_INTERNAL_H
+#define _FERRY_DCBM_INTERNAL_H
 
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -189,8 +189,6 @@ struct dcbm_run {
 enum dcbm_verify {
 	DCBM_VERIFY_AUTO,
 	DCBM_VERIFY_ALWAYS,
-	DCBM_VERIFY_SAMPLED,
-	DCBM_VERIFY_NEVER,
 };
 
 /**
@@ -198,13 +196,13 @@ enum dcbm_verify {
  * @channels:	the most that copy one batch
  * @timeout_ms:	without progress for so long a channel is stuck
  * @verify:	whether content is compared
- * @always:	offload even what the CPU would copy faster
+ * @force_offload: offload even what the CPU would copy faster
  */
 struct dcbm_tuning {
 	unsigned int channels;
 	unsigned int timeout_ms;
 	enum dcbm_verify verify;
-	bool always;
+	bool force_offload;
 };
 
 /* The counters, one file each: descriptors = completed + errors + timeouts. */
@@ -213,20 +211,20 @@ enum dcbm_counter {
 	DCBM_COMPLETED,
 	DCBM_ERRORS,
 	DCBM_TIMEOUTS,
-	DCBM_LATE,
-	DCBM_MISMATCHES,
+	DCBM_LATE_COMPLETIONS,
+	DCBM_VERIFY_FAILURES,
 	DCBM_VERIFIED_BYTES,
 	DCBM_VERIFY_NS,
 	DCBM_MAP_FAILURES,
 	DCBM_PREP_FAILURES,
-	DCBM_OVERDUE,
-	DCBM_REFUSED_SLOWER,
-	DCBM_REFUSED_BUSY,
-	DCBM_REFUSED_TAGGED,
-	DCBM_RETIRED,
-	DCBM_REVIVED,
-	DCBM_QUARANTINED_PAGES,
-	DCBM_ABANDONED_PAGES,
+	DCBM_DEADLINE_EXCEEDED,
+	DCBM_REJECTED_SLOWER,
+	DCBM_REJECTED_BUSY,
+	DCBM_REJECTED_TAGGED,
+	DCBM_CHANNELS_HUNG,
+	DCBM_CHANNELS_RECOVERED,
+	DCBM_HUNG_PAGES,
+	DCBM_LEAKED_PAGES,
 	DCBM_NR_COUNTERS,
 };
 
@@ -300,7 +298,7 @@ void dcbm_drive(struct dcbm_run *run);
 bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch);
 
 /* verify.c */
-bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc, bool sampled);
+bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc);
 
 /* quarantine.c */
 void dcbm_retire(struct dcbm_channel *ch);
@@ -319,4 +317,4 @@ void dcbm_show_costs(struct seq_file *m);
 void dcbm_debugfs_init(void);
 void dcbm_debugfs_exit(void);
 
-#endif /* _FERRY_DCBM_H */
+#endif /* _FERRY_DCBM_INTERNAL_H */

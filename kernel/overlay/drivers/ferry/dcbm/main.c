@@ -37,7 +37,7 @@
 #include <asm/mte.h>
 #endif
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* Less is not worth another channel's interrupt. */
 #define DCBM_MIN_SHARE	SZ_64K
@@ -162,17 +162,17 @@ static int dcbm_refuse(enum dcbm_counter why, int err)
 static int dcbm_engage(struct dcbm_run *run)
 {
 	const struct ferry_batch *batch = run->batch;
-	bool always = READ_ONCE(dcbm_tuning.always);
+	bool always = READ_ONCE(dcbm_tuning.force_offload);
 
 	if (!always && !dcbm_may_pay(batch))
-		return dcbm_refuse(DCBM_REFUSED_SLOWER, -EAGAIN);
+		return dcbm_refuse(DCBM_REJECTED_SLOWER, -EAGAIN);
 	dcbm_claim(run, clamp(batch->bytes / DCBM_MIN_SHARE, 1,
 			      READ_ONCE(dcbm_tuning.channels)), NULL);
 	if (!run->nr)
-		return dcbm_refuse(DCBM_REFUSED_BUSY, -EBUSY);
+		return dcbm_refuse(DCBM_REJECTED_BUSY, -EBUSY);
 	if (!always)
 		dcbm_keep_only(run, dcbm_choose(run));
-	return run->nr ? 0 : dcbm_refuse(DCBM_REFUSED_SLOWER, -EAGAIN);
+	return run->nr ? 0 : dcbm_refuse(DCBM_REJECTED_SLOWER, -EAGAIN);
 }
 
 /**
@@ -193,7 +193,7 @@ static int dcbm_copy(struct ferry_batch *batch)
 	/* After what refuses most batches, which so costs nothing more. */
 	if (dcbm_tagged(batch)) {
 		dcbm_keep_only(&run, 0);
-		return dcbm_refuse(DCBM_REFUSED_TAGGED, -EOPNOTSUPP);
+		return dcbm_refuse(DCBM_REJECTED_TAGGED, -EOPNOTSUPP);
 	}
 	dcbm_copy_with(&run);
 	return 0;

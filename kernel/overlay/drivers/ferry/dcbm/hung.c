@@ -39,7 +39,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 #define DCBM_LOOK_MS	50
 
@@ -77,10 +77,10 @@ void dcbm_retire(struct dcbm_channel *ch)
 	for_each_set_bit(piece, share->kept, share->nr_pieces) {
 		folio_get(dcbm_piece_src(share, piece));
 		folio_get(dcbm_piece_dst(share, piece));
-		dcbm_count(DCBM_QUARANTINED_PAGES, dcbm_piece_pages(share, piece));
+		dcbm_count(DCBM_HUNG_PAGES, dcbm_piece_pages(share, piece));
 	}
 	ch->src_put = 0;
-	dcbm_count(DCBM_RETIRED, 1);
+	dcbm_count(DCBM_CHANNELS_HUNG, 1);
 	/* Who sees it retired finds it on the list, and the other way round. */
 	scoped_guard(spinlock, &dcbm_retired_lock) {
 		/* Pairs with dcbm_take(). */
@@ -117,7 +117,7 @@ static void dcbm_put_destinations(struct dcbm_share *share)
 	unsigned int piece;
 
 	for_each_set_bit(piece, share->kept, share->nr_pieces) {
-		dcbm_count(DCBM_QUARANTINED_PAGES, -dcbm_piece_pages(share, piece));
+		dcbm_count(DCBM_HUNG_PAGES, -dcbm_piece_pages(share, piece));
 		folio_put(dcbm_piece_dst(share, piece));
 	}
 }
@@ -131,8 +131,8 @@ static void dcbm_restore(struct dcbm_channel *ch)
 	dcbm_unmap(share, ch, DMA_ATTR_SKIP_CPU_SYNC);
 	dcbm_put_destinations(share);
 	for (i = 0; i < share->nr_descs; i++)
-		dcbm_count(DCBM_LATE, share->descs[i].kept);
-	dcbm_count(DCBM_REVIVED, 1);
+		dcbm_count(DCBM_LATE_COMPLETIONS, share->descs[i].kept);
+	dcbm_count(DCBM_CHANNELS_RECOVERED, 1);
 	WRITE_ONCE(ch->retired, false);
 }
 
@@ -219,8 +219,8 @@ void dcbm_abandon(struct dcbm_channel *ch)
 
 	ch->chan = NULL;
 	for_each_set_bit(piece, share->kept, share->nr_pieces) {
-		dcbm_count(DCBM_QUARANTINED_PAGES, -dcbm_piece_pages(share, piece));
-		dcbm_count(DCBM_ABANDONED_PAGES, dcbm_piece_pages(share, piece));
+		dcbm_count(DCBM_HUNG_PAGES, -dcbm_piece_pages(share, piece));
+		dcbm_count(DCBM_LEAKED_PAGES, dcbm_piece_pages(share, piece));
 	}
 }
 

@@ -35,7 +35,7 @@
 #include <linux/suspend.h>
 #include <linux/workqueue.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* Devices whose drivers are leaving at the same time. */
 #define DCBM_MAX_LEAVING	8

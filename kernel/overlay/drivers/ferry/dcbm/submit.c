@@ -31,7 +31,7 @@
 #include <linux/jiffies.h>
 #include <linux/wait.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* A driver that took nothing for so long is not asked again at once. */
 #define DCBM_REST	(10 * HZ)
@@ -199,7 +199,7 @@ static void dcbm_group_done(struct dcbm_channel *ch)
 static enum dcbm_state dcbm_step(const struct dcbm_run *run, struct dcbm_channel *ch)
 {
 	if (ch->next < ch->end && dcbm_overdue(run))
-		dcbm_rest(ch, DCBM_OVERDUE);
+		dcbm_rest(ch, DCBM_DEADLINE_EXCEEDED);
 	/* Pairs with the release in dcbm_done(). */
 	if (ch->waiting && atomic_read_acquire(&ch->pending)) {
 		ch->stuck = dcbm_timed_out(ch) || dcbm_taken(run, DCBM_BATCH_TIMEOUTS + 1);
