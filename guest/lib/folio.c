@@ -4,13 +4,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kernel-page-flags.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <numa.h>
+#include <numaif.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "quit.h"
-#include "stamp.h"
+#include "util.h"
 
 #define LARGEST_FOLIO_PAGES 512
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
@@ -18,6 +17,78 @@
 #define PAGEMAP_SOFT_DIRTY (UINT64_C(1) << 55)
 #define NO_FRAME UINT64_MAX
 #define FLAG(name) (UINT64_C(1) << KPF_##name)
+
+char *folio_reserve(size_t bytes)
+{
+	size_t all = bytes + FOLIO_ALIGN;
+	char *start = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *base;
+
+	if (start == MAP_FAILED)
+		die(EXIT_FAILED, "no address space for %zu bytes: %m", bytes);
+	base = (char *)(((uintptr_t)start + FOLIO_ALIGN - 1) & ~(FOLIO_ALIGN - 1));
+	/* The unaligned ends are given back. */
+	if (base > start)
+		munmap(start, base - start);
+	if (start + all > base + bytes)
+		munmap(base + bytes, start + all - base - bytes);
+	return base;
+}
+
+void node_require(const char *option, int node)
+{
+	long long free_bytes;
+
+	if (numa_available() < 0)
+		die(EXIT_MISSING, "%s: this kernel has no NUMA system calls (CONFIG_NUMA)", option);
+	if (node > numa_max_node() || numa_node_size64(node, &free_bytes) <= 0)
+		die(EXIT_MISSING, "%s: node %d has no memory; the highest node is %d",
+		     option, node, numa_max_node());
+}
+
+uint64_t nodes_free_kb(void)
+{
+	FILE *zones = fopen("/proc/zoneinfo", "re");
+	uint64_t pages = 0, count;
+	char line[256];
+
+	if (!zones)
+		die(EXIT_MISSING, "cannot read /proc/zoneinfo: %m");
+	while (fgets(line, sizeof(line), zones)) {
+		/* "pages free" is the zone's own line, "count:" that of each CPU's lists. */
+		if (sscanf(line, "  pages free %" SCNu64, &count) == 1 ||
+		    sscanf(line, " count: %" SCNu64, &count) == 1)
+			pages += count;
+	}
+	fclose(zones);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+uint64_t node_free_kb(int node)
+{
+	char path[64], line[128];
+	uint64_t free_kb = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Node %*d MemFree: %" SCNu64, &free_kb) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return free_kb;
+}
+
+void node_bind(void *memory, size_t bytes, int node)
+{
+	struct bitmask *nodes = numa_allocate_nodemask();
+
+	numa_bitmask_setbit(nodes, node);
+	if (mbind(memory, bytes, MPOL_BIND, nodes->maskp, nodes->size + 1, 0))
+		die(EXIT_FAILED, "mbind to node %d: %m", node);
+	numa_free_nodemask(nodes);
+}
 
 struct eyes {
 	int pagemap;
@@ -29,7 +100,7 @@ static int open_or_quit(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		quit(EXIT_MISSING, "cannot see folio sizes: %s: %m (needs root and CONFIG_PROC_PAGE_MONITOR)",
+		die(EXIT_MISSING, "cannot see folio sizes: %s: %m (needs root and CONFIG_PROC_PAGE_MONITOR)",
 		     path);
 	return fd;
 }
@@ -167,4 +238,41 @@ void folio_describe(const char *address, char *text, size_t size)
 			 frame_word("/proc/kpagecount", frame));
 	else
 		snprintf(text, size, "not mapped");
+}
+
+void stamp_write(void *memory, uint32_t page, uint32_t generation)
+{
+	/* volatile: other agents look at this memory, so every word is to be stored once, in order. */
+	volatile uint64_t *words = memory;
+
+	for (uint32_t i = 0; i < PAGE_WORDS; i++)
+		words[i] = stamp_word(page, generation, i);
+}
+
+bool stamp_check(const void *memory, uint32_t page, uint32_t generation, struct mismatch *wrong)
+{
+	const volatile uint64_t *words = memory;
+
+	for (uint32_t i = 0; i < PAGE_WORDS; i++) {
+		uint64_t found = words[i];
+		uint64_t expected = stamp_word(page, generation, i);
+
+		if (found != expected) {
+			*wrong = (struct mismatch){ page, i, expected, found };
+			return false;
+		}
+	}
+	return true;
+}
+
+void stamp_describe(uint64_t word, char *text, size_t size)
+{
+	uint32_t generation = word >> 9 & STAMP_GENERATIONS;
+
+	if (!generation)
+		snprintf(text, size, "no stamp (0x%016" PRIx64 ")", word);
+	else
+		snprintf(text, size, "page %u generation %u word %u (0x%016" PRIx64 ")",
+			 (unsigned int)(word >> 40), generation - 1,
+			 (unsigned int)(word % PAGE_WORDS), word);
 }

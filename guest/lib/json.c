@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "quit.h"
+#include "util.h"
 
 const char *json_prefix = "";
 
@@ -22,7 +22,7 @@ static void add(struct json *json, const char *format, ...)
 	va_end(args);
 	/* Half an object would be taken for a whole one by nobody, but lost silently by many. */
 	if (wrote < 0 || (size_t)wrote >= room)
-		quit(EXIT_FAILED, "a line of output is longer than %zu bytes", sizeof(json->text));
+		die(EXIT_FAILED, "a line of output is longer than %zu bytes", sizeof(json->text));
 	json->used += wrote;
 }
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <numa.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "folio.h"
+#include "sysfs.h"
+#include "util.h"
+
+static void map(struct memory *memory)
+{
+	int flags = MAP_FIXED | (memory->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	memory->base = folio_reserve(memory->bytes);
+	if (mmap(memory->base, memory->bytes, PROT_READ | PROT_WRITE, flags, memory->fd, 0) == MAP_FAILED)
+		die(EXIT_FAILED, "cannot map %zu bytes: %m", memory->bytes);
+	memory->content.base = memory->base;
+	memory->content.bytes = memory->bytes;
+}
+
+static void advise_folio(struct memory *memory, size_t folio_bytes, bool shmem)
+{
+	int advice = folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+
+	if (!thp_allow_only(folio_bytes, shmem))
+		die(EXIT_MISSING, "this kernel makes no %s folios of %zu bytes: %m",
+		     shmem ? "shmem" : "anonymous", folio_bytes);
+	/* A kernel without THP has nothing to forbid. */
+	if (madvise(memory->base, memory->bytes, advice) && folio_bytes > PAGE_BYTES)
+		die(EXIT_MISSING, "madvise(MADV_HUGEPAGE): %m (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_ADVISE_SYSCALLS)");
+}
+
+static void open_anon(struct memory *memory, const struct options *options)
+{
+	map(memory);
+	node_bind(memory->base, memory->bytes, options->from);
+	advise_folio(memory, options->folio_bytes, false);
+	pattern_fill(&memory->content);
+}
+
+static void open_shmem(struct memory *memory, const struct options *options)
+{
+	memory->fd = memfd_create("movebench", MFD_CLOEXEC);
+	if (memory->fd < 0 || ftruncate(memory->fd, memory->bytes))
+		die(EXIT_MISSING, "no shared memory of %zu bytes: %m", memory->bytes);
+	map(memory);
+	node_bind(memory->base, memory->bytes, options->from);
+	advise_folio(memory, options->folio_bytes, true);
+	pattern_fill(&memory->content);
+}
+
+/* A write of one folio's size and alignment is what makes a file system choose that folio. */
+static void allocate_file(struct memory *memory, const char *path, size_t folio_bytes)
+{
+	char *folio = calloc(1, folio_bytes);
+
+	if (!folio)
+		die(EXIT_FAILED, "no memory for one folio");
+	for (size_t at = 0; at < memory->bytes; at += folio_bytes)
+		if (pwrite(memory->fd, folio, folio_bytes, at) != (ssize_t)folio_bytes)
+			die(EXIT_FAILED, "writing %s: %m", path);
+	free(folio);
+}
+
+static void open_file(struct memory *memory, const struct options *options)
+{
+	memory->fd = open(options->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (memory->fd < 0)
+		die(EXIT_USAGE, "--file %s: %m", options->file);
+	/* The page cache follows the policy of the task that fills it. */
+	numa_set_preferred(options->from);
+	allocate_file(memory, options->file, options->folio_bytes);
+	map(memory);
+	pattern_fill(&memory->content);
+	/* Writeback that starts by itself would make pages busy at random. */
+	if (fsync(memory->fd))
+		die(EXIT_FAILED, "fsync %s: %m", options->file);
+}
+
+static void open_swapcache(struct memory *memory, const struct options *options)
+{
+	/* Twice the size: the kernel drops the swap cache once half of the swap space is in use. */
+	const char *missing = swapdev_open(&memory->swap, 3 * memory->bytes);
+
+	if (missing)
+		die(EXIT_MISSING, "--kind swapcache: %s", missing);
+	open_anon(memory, options);
+	if (madvise(memory->base, memory->bytes, MADV_PAGEOUT))
+		die(EXIT_MISSING, "madvise(MADV_PAGEOUT): %m");
+	/* Reading brings the pages back and leaves them in the swap cache as well. */
+	if (madvise(memory->base, memory->bytes, MADV_POPULATE_READ))
+		die(EXIT_FAILED, "cannot read the memory back from swap: %m");
+}
+
+void memory_open(struct memory *memory, const struct options *options)
+{
+	static void (*const open_kind[])(struct memory *, const struct options *) = {
+		[KIND_ANON] = open_anon, [KIND_SHMEM] = open_shmem,
+		[KIND_FILE] = open_file, [KIND_SWAPCACHE] = open_swapcache,
+	};
+
+	*memory = (struct memory){ .bytes = options->bytes, .fd = -1 };
+	open_kind[options->kind](memory, options);
+}
+
+bool memory_must_renew(const struct options *options)
+{
+	return options->kind == KIND_ANON && options->folio_bytes > PAGE_BYTES &&
+	       options->folio_bytes < FOLIO_ALIGN;
+}
+
+void memory_renew(struct memory *memory, int node)
+{
+	pattern_check(&memory->content);
+	if (madvise(memory->base, memory->bytes, MADV_DONTNEED))
+		die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
+	node_bind(memory->base, memory->bytes, node);
+	pattern_fill(&memory->content);
+}
+
+void memory_protect(struct memory *memory)
+{
+	if (mprotect(memory->base, memory->bytes, PROT_READ))
+		die(EXIT_FAILED, "mprotect(PROT_READ): %m");
+}
+
+void memory_close(struct memory *memory, const struct options *options)
+{
+	munmap(memory->base, memory->bytes);
+	if (memory->fd >= 0)
+		close(memory->fd);
+	if (options->kind == KIND_FILE)
+		unlink(options->file);
+	if (!swapdev_close(&memory->swap))
+		die(EXIT_FAILED, "swapoff: %m");
+}
+
+void memory_require_folios(const struct memory *memory, const struct options *options, const char *when)
+{
+	struct folio_census census = folio_census(memory->base, memory->bytes, options->folio_bytes);
+	/* Which folios a file gets is the file system's to say, so another size is a missing feature. */
+	enum exit_status status = options->kind == KIND_FILE ? EXIT_MISSING : EXIT_FAILED;
+
+	if (census.exact != census.asked)
+		die(status, "%s, %zu of %zu folios are not of %zu bytes (%zu not mapped; the first other has %zu bytes)",
+		     when, census.asked - census.exact, census.asked, options->folio_bytes,
+		     census.absent, census.seen_bytes);
+	if (options->kind == KIND_SWAPCACHE && census.swapcache != census.asked)
+		die(EXIT_FAILED, "%s, %zu of %zu pages are not in the swap cache",
+		     when, census.asked - census.swapcache, census.asked);
+}
