@@ -53,7 +53,7 @@ const char *loopdev_open(struct loopdev *loop, size_t bytes)
 
 	if (control < 0)
 		return "no loop devices (CONFIG_BLK_DEV_LOOP)";
-	/* Someone else may take the free one first, so ask more than once. */
+	/* Another program may take the free device first, so the kernel is asked more than once. */
 	if (make_backing(loop, bytes))
 		for (int try = 0; !attached && try < 8; try++)
 			attached = attach(loop, ioctl(control, LOOP_CTL_GET_FREE));
@@ -83,21 +83,16 @@ struct swap_header {
 	char magic[10];
 } __attribute__((packed));
 
-static bool write_header(int fd, size_t bytes)
-{
-	struct swap_header header = { .version = 1, .last_page = bytes / PAGE_BYTES - 1 };
-
-	memcpy(header.magic, "SWAPSPACE2", sizeof(header.magic));
-	return pwrite(fd, &header, sizeof(header), 0) == sizeof(header) && !fsync(fd);
-}
-
 const char *swapdev_open(struct swapdev *swap, size_t bytes)
 {
+	struct swap_header header = { .version = 1, .last_page = bytes / PAGE_BYTES - 1 };
 	const char *missing = loopdev_open(&swap->loop, bytes);
 
 	if (missing)
 		return missing;
-	if (write_header(swap->loop.fd, bytes) && !swapon(swap->loop.path, 0))
+	memcpy(header.magic, "SWAPSPACE2", sizeof(header.magic));
+	if (pwrite(swap->loop.fd, &header, sizeof(header), 0) == sizeof(header) && !fsync(swap->loop.fd) &&
+	    !swapon(swap->loop.path, 0))
 		return NULL;
 	loopdev_close(&swap->loop);
 	return "swapon refused the loop device (CONFIG_SWAP, root)";
@@ -105,7 +100,7 @@ const char *swapdev_open(struct swapdev *swap, size_t bytes)
 
 bool swapdev_close(struct swapdev *swap)
 {
-	/* No signal is needed for EINTR: the end of an io_uring interrupts those who used it, too. */
+	/* EINTR comes without a signal, too: the end of an io_uring interrupts the threads that used it. */
 	while (swap->loop.path[0] && swapoff(swap->loop.path))
 		if (errno != EINTR)
 			return false;

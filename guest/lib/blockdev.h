@@ -14,7 +14,7 @@ struct loopdev {
 	size_t bytes;
 };
 
-/* NULL, or what is missing. Its memory is locked, so that the kernel never swaps it out to itself. */
+/* Returns NULL, or the missing feature. Its memory is locked, so that the kernel never swaps it out to itself. */
 const char *loopdev_open(struct loopdev *loop, size_t bytes);
 void loopdev_close(struct loopdev *loop);
 
@@ -23,7 +23,7 @@ struct swapdev {
 };
 
 /*
- * Swap space while the program runs. NULL, or what is missing. It is a loop device and not zram, because the kernel
+ * Swap space while the program runs. Returns NULL, or the missing feature. It is a loop device and not zram, because the kernel
  * keeps no swap cache for zram, and migration has to handle the swap cache.
  */
 const char *swapdev_open(struct swapdev *swap, size_t bytes);

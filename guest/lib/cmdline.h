@@ -22,7 +22,7 @@ enum option_kind {
 
 struct cmdline_option {
 	const char *name;		/* without the dashes */
-	const char *value;		/* what the help calls the value; NULL: the option has none */
+	const char *value;		/* its name in the help; NULL: the option has none */
 	const char *help;		/* lines separated by \n; NULL: not in the help */
 	enum option_kind kind;
 	void *target;
@@ -53,7 +53,7 @@ struct cmdline_option {
 
 /*
  * Parse the command line into the targets of the table; a target keeps its value if its option is not given. `about` is
- * the usage line and what the program does. --help prints it with the help of all options, and exits.
+ * the usage line and the purpose of the program. --help prints it with the help of all options, and exits.
  */
 void cmdline_parse(const char *about, const struct cmdline_option *table, int argc, char **argv);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the kernel counts of migration and of the TLB flushes that it costs. */
+/* The kernel's counters of migration and of the TLB flushes that it needs. */
 #ifndef GUEST_COUNTERS_H
 #define GUEST_COUNTERS_H
 
@@ -8,27 +8,27 @@
 
 #include "json.h"
 
-#define MOST_EVENTS 64
+#define MAX_COUNTERS 64
 
 struct counters {
 	size_t count;
 	struct {
 		char name[48];
 		uint64_t value;
-	} event[MOST_EVENTS];
+	} counter[MAX_COUNTERS];
 };
 
 /*
- * All counters there are: "ipis", the TLB shootdown interrupts of all CPUs; those of /proc/vmstat
- * by their names; those of migrc with "migrc_" before. One that this kernel lacks is left out.
+ * Read all counters that this kernel has: "ipis", the TLB shootdown interrupts of all CPUs; those of /proc/vmstat by
+ * their names; those of migrc by their names with "migrc_" before.
  */
-void counters_read(struct counters *events);
+void counters_read(struct counters *counters);
 
-/* How far a counter went between two readings; 0 if the kernel lacks it. */
+/* The growth of a counter between two readings; 0 if the kernel lacks it. */
 uint64_t counters_delta(const struct counters *before, const struct counters *after, const char *name);
 
-/* Every counter's way between two readings, its key with `prefix` before. */
+/* The growth of each counter between two readings, its key with `prefix` before. */
 void counters_print(struct json *json, const char *prefix, const struct counters *before,
-		  const struct counters *after);
+		    const struct counters *after);
 
 #endif

@@ -43,7 +43,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, bool o
 
 #define MAX_MIGRATORS 16
 
-/* What the file `migrator` lists: "[off] kernel mtcopy". */
+/* The words of the file `migrator`: "[off] kernel mtcopy". */
 struct migrators {
 	char names[MAX_MIGRATORS][32];
 	size_t count;
@@ -76,7 +76,7 @@ bool migrc_set(const char *knob, const char *value);
 bool migrc_write(const char *knob, const char *value);
 
 /*
- * Flush now what was deferred: the time that the flush takes belongs to the work that deferred it. Returns that time in
+ * Let the kernel do the deferred flushes now: their time belongs to the work that deferred them. Returns that time in
  * ns, 0 if no flush was pending.
  */
 uint64_t migrc_drain(void);
@@ -90,7 +90,7 @@ struct migrc_config {
 /* Until the program exits. Ends it with EXIT_MISSING if anything is to be set on a kernel without migrc. */
 void migrc_apply(const struct migrc_config *config);
 
-/* Its bounds and what is in quarantine now, as keys that start with "migrc_"; none if the kernel has no migrc. */
+/* Its bounds and the bytes in quarantine, as keys that start with "migrc_"; no key if the kernel has no migrc. */
 void migrc_print(struct json *json);
 
 #endif

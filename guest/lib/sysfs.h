@@ -25,7 +25,7 @@ uint64_t sysfs_counter(const char *path, const char *key);
  */
 bool sysfs_set_until_exit(const char *path, const char *value);
 
-/* In a child, after fork(): leave it to the parent to write back what the parent has set. */
+/* In a child, after fork(): the parent writes its settings back, not the child. */
 void sysfs_disown(void);
 
 /* The word in brackets of "a [b] c", or the whole value where there are none. */

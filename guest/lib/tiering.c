@@ -20,7 +20,7 @@
 #define BALANCING "/proc/sys/kernel/numa_balancing"
 #define SCANNING "/sys/kernel/debug/sched/numa_balancing/"
 
-/* Is the node in a list as "0-1,3"? */
+/* Whether the node is in a list as "0-1,3". */
 static bool is_listed(const char *list, long node)
 {
 	char *end;
@@ -63,11 +63,11 @@ void tiering_require(int top, int low)
 
 	if (above < 0 || below <= above)
 		die(EXIT_MISSING,
-		     "node %d (memory tier %d) is in no lower tier than node %d (memory tier %d): "
-		     "nothing is demoted or promoted between them", low, below, top, above);
+		    "node %d (memory tier %d) is in no lower tier than node %d (memory tier %d): "
+		    "nothing is demoted or promoted between them", low, below, top, above);
 }
 
-static void need(const char *path, const char *value)
+static void require(const char *path, const char *value)
 {
 	if (!sysfs_set_until_exit(path, value))
 		die(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
@@ -75,18 +75,18 @@ static void need(const char *path, const char *value)
 
 void tiering_enable(unsigned int scan_ms)
 {
-	char least[16], most[16];
+	char min[16], max[16];
 
-	need("/sys/kernel/mm/numa/demotion_enabled", "true");
-	/* 7.3 starts no reclaim that is asked for unless a node has more of these than the ratios say. */
-	need("/proc/sys/vm/min_unmapped_ratio", "0");
-	need("/proc/sys/vm/min_slab_ratio", "0");
-	snprintf(least, sizeof(least), "%u", scan_ms);
-	snprintf(most, sizeof(most), "%u", 2 * scan_ms);
-	need(SCANNING "scan_delay_ms", least);
-	need(SCANNING "scan_period_min_ms", least);
-	need(SCANNING "scan_period_max_ms", most);
-	need(BALANCING, "2");
+	require("/sys/kernel/mm/numa/demotion_enabled", "true");
+	/* Linux 7.3 ignores a write to `reclaim` unless a node has more of these pages than the ratios say. */
+	require("/proc/sys/vm/min_unmapped_ratio", "0");
+	require("/proc/sys/vm/min_slab_ratio", "0");
+	snprintf(min, sizeof(min), "%u", scan_ms);
+	snprintf(max, sizeof(max), "%u", 2 * scan_ms);
+	require(SCANNING "scan_delay_ms", min);
+	require(SCANNING "scan_period_min_ms", min);
+	require(SCANNING "scan_period_max_ms", max);
+	require(BALANCING, "2");
 }
 
 void tiering_hold(int node)
@@ -117,7 +117,7 @@ void tiering_demote(int node, size_t bytes)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/reclaim", node);
 	snprintf(order, sizeof(order), "%zu swappiness=max", bytes);
-	/* EAGAIN: there was less to demote. EBUSY: somebody reclaims already. */
+	/* EAGAIN: the kernel found less to demote. EBUSY: reclaim of this node runs already. */
 	if (!sysfs_write(path, order) && errno != EAGAIN && errno != EBUSY && errno != EINTR)
 		die(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s: %m", path);
 }

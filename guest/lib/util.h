@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What every guest program needs: one clear error and an exit status, time, pages, CPUs, random numbers. */
+/* The basis of every guest program: one clear error and an exit status, time, pages, CPUs, random numbers. */
 #ifndef GUEST_UTIL_H
 #define GUEST_UTIL_H
 

@@ -9,6 +9,9 @@
 #include "sysfs.h"
 #include "util.h"
 
+#define DEBUGFS_DIR "/sys/kernel/debug"
+#define DEBUGFS_PREFIX "debugfs:"
+
 static void add_write(struct config *config, char *setting)
 {
 	char *equals = strchr(setting, '=');
@@ -18,9 +21,9 @@ static void add_write(struct config *config, char *setting)
 	if (!equals || equals == setting || !equals[1])
 		die(EXIT_USAGE, "--config %s: '%s' is not FILE=VALUE", config->label, setting);
 	*equals = '\0';
-	/* Nothing outside our own directory is ours to set. */
+	/* A setting outside of the two directories is refused. */
 	if (setting[0] == '/' || strstr(setting, ".."))
-		die(EXIT_USAGE, "--config %s: '%s' leaves " MIGRATION_DIR, config->label, setting);
+		die(EXIT_USAGE, "--config %s: '%s' is outside of " MIGRATION_DIR, config->label, setting);
 	config->writes[config->write_count].path = setting;
 	config->writes[config->write_count].value = equals + 1;
 	config->write_count++;
@@ -41,6 +44,16 @@ void config_parse(struct config *config, const char *text)
 		add_write(config, setting);
 }
 
+static void get_path(const char *setting, char *path, size_t size)
+{
+	size_t prefix = strlen(DEBUGFS_PREFIX);
+
+	if (!strncmp(setting, DEBUGFS_PREFIX, prefix))
+		snprintf(path, size, DEBUGFS_DIR "/%s", setting + prefix);
+	else
+		snprintf(path, size, MIGRATION_DIR "/%s", setting);
+}
+
 void config_apply(const struct config *config)
 {
 	char path[sizeof(MIGRATION_DIR) + sizeof(config->text) + 1];
@@ -48,13 +61,13 @@ void config_apply(const struct config *config)
 	for (size_t i = 0; i < config->write_count; i++) {
 		const char *value = config->writes[i].value;
 
-		snprintf(path, sizeof(path), MIGRATION_DIR "/%s", config->writes[i].path);
+		get_path(config->writes[i].path, path, sizeof(path));
 		if (sysfs_set_until_exit(path, value))
 			continue;
 		if (errno == ENOENT)
 			die(EXIT_MISSING, "--config %s: no %s (a kernel without the feature, or a module not loaded)",
-			     config->label, path);
-		die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED,
-		     "--config %s: %s refuses '%s': %m", config->label, path, value);
+			    config->label, path);
+		die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, "--config %s: %s refuses '%s': %m", config->label,
+		    path, value);
 	}
 }

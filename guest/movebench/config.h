@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One thing to compare: a label and the settings that make it, e.g. "mtcopy2:mtcopy/threads=2,migrator=mtcopy". */
+/*
+ * One configuration to compare: a label and settings, e.g. "mtcopy2:mtcopy/threads=2,migrator=mtcopy". A setting is a
+ * file below /sys/kernel/mm/migration or, with "debugfs:" before, below /sys/kernel/debug.
+ */
 #ifndef MOVEBENCH_CONFIG_H
 #define MOVEBENCH_CONFIG_H
 
@@ -10,9 +13,9 @@
 
 struct config {
 	char label[64];
-	char text[512];			/* what path and value point into */
+	char text[512];			/* holds path and value of each write */
 	struct {
-		const char *path;	/* below /sys/kernel/mm/migration */
+		const char *path;
 		const char *value;
 	} writes[MAX_WRITES];
 	size_t write_count;

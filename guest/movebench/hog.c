@@ -8,12 +8,12 @@
 
 #include "util.h"
 
-static atomic_uint burning;
+static atomic_uint running;
 
-static void *burn(void *unused)
+static void *spin(void *unused)
 {
 	(void)unused;
-	atomic_fetch_add(&burning, 1);
+	atomic_fetch_add(&running, 1);
 	for (volatile uint64_t i = 0;; i++)
 		;
 	return NULL;
@@ -22,7 +22,7 @@ static void *burn(void *unused)
 void hogs_start(unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)
-		pthread_detach(cpu_pin_start(i, burn, NULL));
-	while (atomic_load(&burning) < count)
+		pthread_detach(cpu_pin_start(i, spin, NULL));
+	while (atomic_load(&running) < count)
 		sleep_ns(1000000);
 }

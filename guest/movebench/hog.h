@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Threads that make the machine busy: each burns one CPU until the program exits. */
+/* Threads that keep CPUs busy until the program exits. */
 #ifndef MOVEBENCH_HOG_H
 #define MOVEBENCH_HOG_H
 
-/* Hog i runs on the i-th CPU this program may use, and around again. Returns when all are burning. */
+/* Start `count` threads, the i-th pinned to the i-th usable CPU, modulo their number. Returns when all of them run. */
 void hogs_start(unsigned int count);
 
 #endif

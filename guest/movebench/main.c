@@ -19,17 +19,6 @@ struct bench {
 	bool renew;		/* see memory_must_renew() */
 };
 
-/* Everything that can be refused is refused here, before time is spent. */
-static void check_machine(const struct options *options)
-{
-	if (geteuid())
-		die(EXIT_MISSING, "needs root: folio sizes and settings are not for everyone");
-	node_require("--from", options->from);
-	node_require("--to", options->to);
-	for (size_t i = 0; i < options->config_count; i++)
-		config_apply(&options->configs[i]);
-}
-
 static void print_start(const struct options *options)
 {
 	struct json json;
@@ -42,18 +31,17 @@ static void print_start(const struct options *options)
 	json_int(&json, "warmup", options->warmup);
 	json_int(&json, "from", options->from);
 	json_int(&json, "to", options->to);
-	json_int(&json, "hogs", options->cpu_hogs);
-	json_flag(&json, "single", options->one_per_call);
+	json_int(&json, "cpu_hogs", options->cpu_hogs);
+	json_flag(&json, "one_per_call", options->one_per_call);
 	json_flag(&json, "read_only", options->read_only);
 	json_flag(&json, "renewed", memory_must_renew(options));
 	json_int(&json, "configs", options->config_count);
 	json_end(&json);
 }
 
-static void print_sample(const struct bench *bench, const struct config *config, unsigned int round,
+static void print_sample(const struct options *options, const struct config *config, unsigned int round,
 			 const struct move_result *there, const struct move_result *back)
 {
-	const struct options *options = &bench->options;
 	size_t pages = options->folio_bytes / PAGE_BYTES;
 	size_t moved = there->moved + back->moved;
 	bool warmup = round < options->warmup;
@@ -71,7 +59,7 @@ static void print_sample(const struct bench *bench, const struct config *config,
 	json_end(&json);
 }
 
-static struct move_result move_leg(struct bench *bench, int from, int to)
+static struct move_result move_all(struct bench *bench, int from, int to)
 {
 	const struct options *options = &bench->options;
 	struct move_result result;
@@ -84,7 +72,7 @@ static struct move_result move_leg(struct bench *bench, int from, int to)
 		pattern_step(&bench->memory.content);
 	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->one_per_call);
 	result.ns += migrc_drain();
-	/* A folio that was split leaves its tail behind, uncounted. Single pages cannot split. */
+	/* If a folio is split, its tail stays behind and is not counted. Single pages cannot split. */
 	if (options->folio_bytes > PAGE_BYTES)
 		memory_require_folios(&bench->memory, options, "after a move");
 	return result;
@@ -96,21 +84,12 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 	struct move_result there, back;
 
 	config_apply(config);
-	there = move_leg(bench, options->from, options->to);
-	back = move_leg(bench, options->to, options->from);
-	print_sample(bench, config, round, &there, &back);
+	there = move_all(bench, options->from, options->to);
+	back = move_all(bench, options->to, options->from);
+	print_sample(options, config, round, &there, &back);
 	if (!there.moved || !back.moved)
 		die(EXIT_FAILED, "%s: nothing moved: %s", config->label,
-		     strerror(there.moved ? back.first_error : there.first_error));
-}
-
-static void measure(struct bench *bench)
-{
-	const struct options *options = &bench->options;
-
-	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
-		for (size_t i = 0; i < options->config_count; i++)
-			take_sample(bench, &options->configs[i], round);
+		    strerror(there.moved ? back.first_error : there.first_error));
 }
 
 static void set_up(struct bench *bench)
@@ -126,25 +105,34 @@ static void set_up(struct bench *bench)
 	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, false);
 	if (placed.failed)
 		die(EXIT_FAILED, "%zu of %zu folios cannot be placed on node %d: %s", placed.failed,
-		     bench->set.count, options->from, strerror(placed.first_error));
+		    bench->set.count, options->from, strerror(placed.first_error));
 	memory_require_folios(&bench->memory, options, "before the first sample");
 }
 
 int main(int argc, char **argv)
 {
 	static struct bench bench;
+	const struct options *options = &bench.options;
 	struct json json;
 
 	options_parse(&bench.options, argc, argv);
-	check_machine(&bench.options);
+	/* Everything that the machine may refuse comes first, before time is spent. */
+	if (geteuid())
+		die(EXIT_MISSING, "needs root: it reads folio sizes and changes settings of the kernel");
+	node_require("--from", options->from);
+	node_require("--to", options->to);
+	for (size_t i = 0; i < options->config_count; i++)
+		config_apply(&options->configs[i]);
 	set_up(&bench);
-	hogs_start(bench.options.cpu_hogs);
-	print_start(&bench.options);
-	measure(&bench);
+	hogs_start(options->cpu_hogs);
+	print_start(options);
+	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
+		for (size_t i = 0; i < options->config_count; i++)
+			take_sample(&bench, &options->configs[i], round);
 	pattern_verify(&bench.memory.content);
-	memory_require_folios(&bench.memory, &bench.options, "after the last sample");
+	memory_require_folios(&bench.memory, options, "after the last sample");
 	moveset_free(&bench.set);
-	memory_close(&bench.memory, &bench.options);
+	memory_close(&bench.memory, options);
 	json_begin(&json, "end");
 	json_end(&json);
 	return EXIT_PASSED;

@@ -29,8 +29,8 @@ static void advise_folio(struct memory *memory, size_t folio_bytes, bool shmem)
 
 	if (!thp_allow_only(folio_bytes, shmem))
 		die(EXIT_MISSING, "this kernel makes no %s folios of %zu bytes: %m",
-		     shmem ? "shmem" : "anonymous", folio_bytes);
-	/* A kernel without THP has nothing to forbid. */
+		    shmem ? "shmem" : "anonymous", folio_bytes);
+	/* MADV_NOHUGEPAGE fails on a kernel without THP, where all folios are single pages anyway. */
 	if (madvise(memory->base, memory->bytes, advice) && folio_bytes > PAGE_BYTES)
 		die(EXIT_MISSING, "madvise(MADV_HUGEPAGE): %m (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_ADVISE_SYSCALLS)");
 }
@@ -54,7 +54,7 @@ static void open_shmem(struct memory *memory, const struct options *options)
 	pattern_fill(&memory->content);
 }
 
-/* A write of one folio's size and alignment is what makes a file system choose that folio. */
+/* A file system chooses a folio's size by the size and the alignment of the write that allocates it. */
 static void allocate_file(struct memory *memory, const char *path, size_t folio_bytes)
 {
 	char *folio = calloc(1, folio_bytes);
@@ -77,7 +77,7 @@ static void open_file(struct memory *memory, const struct options *options)
 	allocate_file(memory, options->file, options->folio_bytes);
 	map(memory);
 	pattern_fill(&memory->content);
-	/* Writeback that starts by itself would make pages busy at random. */
+	/* Writeback now, because later it would make pages busy at random. */
 	if (fsync(memory->fd))
 		die(EXIT_FAILED, "fsync %s: %m", options->file);
 }
@@ -92,7 +92,7 @@ static void open_swapcache(struct memory *memory, const struct options *options)
 	open_anon(memory, options);
 	if (madvise(memory->base, memory->bytes, MADV_PAGEOUT))
 		die(EXIT_MISSING, "madvise(MADV_PAGEOUT): %m");
-	/* Reading brings the pages back and leaves them in the swap cache as well. */
+	/* A read fault brings a page back and leaves it in the swap cache as well. */
 	if (madvise(memory->base, memory->bytes, MADV_POPULATE_READ))
 		die(EXIT_FAILED, "cannot read the memory back from swap: %m");
 }
@@ -143,14 +143,14 @@ void memory_close(struct memory *memory, const struct options *options)
 void memory_require_folios(const struct memory *memory, const struct options *options, const char *when)
 {
 	struct folio_census census = folio_census(memory->base, memory->bytes, options->folio_bytes);
-	/* Which folios a file gets is the file system's to say, so another size is a missing feature. */
+	/* The file system decides which folios a file gets, so another size is a missing feature. */
 	enum exit_status status = options->kind == KIND_FILE ? EXIT_MISSING : EXIT_FAILED;
 
 	if (census.exact != census.asked)
 		die(status, "%s, %zu of %zu folios are not of %zu bytes (%zu not mapped; the first other has %zu bytes)",
-		     when, census.asked - census.exact, census.asked, options->folio_bytes,
-		     census.absent, census.seen_bytes);
+		    when, census.asked - census.exact, census.asked, options->folio_bytes, census.absent,
+		    census.seen_bytes);
 	if (options->kind == KIND_SWAPCACHE && census.swapcache != census.asked)
 		die(EXIT_FAILED, "%s, %zu of %zu pages are not in the swap cache",
-		     when, census.asked - census.swapcache, census.asked);
+		    when, census.asked - census.swapcache, census.asked);
 }

@@ -22,14 +22,14 @@ void memory_close(struct memory *memory, const struct options *options);
 /*
  * Linux 7.3 marks an anonymous folio that is neither one page nor mapped by a PMD as partially
  * mapped while it unmaps it for migration, carries the mark over to the copy, and so splits the
- * folio when it migrates again. Such memory has to be made anew before each move.
+ * folio when it migrates again. Such memory must be freed and allocated again before each move.
  */
 bool memory_must_renew(const struct options *options);
 
-/* Anonymous memory made anew on `node`, with new content. */
+/* Free anonymous memory, and allocate it on `node` with new content. */
 void memory_renew(struct memory *memory, int node);
 
-/* From now on it can only be read. */
+/* Map it read-only. */
 void memory_protect(struct memory *memory);
 
 /* End the program unless all of it still is of the folio size (and, for swapcache, in the swap cache). */

@@ -68,7 +68,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("cpu-hogs", "N", &options->cpu_hogs, 0, 4096,
 			   "threads that keep CPUs busy, one pinned per CPU (0)"),
 		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", options, add_config,
-			 "settings below /sys/kernel/mm/migration, written before each sample;\n"
+			 "settings below /sys/kernel/mm/migration, or debugfs:FILE=VALUE below\n"
+			 "/sys/kernel/debug, written before each sample;\n"
 			 "repeat it to compare: every round measures each in turn (stock:)"),
 		{ 0 }
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What movebench was asked to do. */
+/* The command line of movebench. */
 #ifndef MOVEBENCH_OPTIONS_H
 #define MOVEBENCH_OPTIONS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Content that changes with every generation at the price of one word a page: generation g is
- * stored in word g mod PAGE_WORDS, so a copy left out at any time shows in that word, and what
- * each word must hold is known without a record. Anything wrong ends the program with EXIT_FAILED.
+ * Content that changes with every generation at the cost of one store a page: generation g is stored in word
+ * g mod PAGE_WORDS. If a copy is left out at any time, that word shows it, and the content of each word can be computed
+ * without a record. A wrong word ends the program with EXIT_FAILED.
  */
 #ifndef MOVEBENCH_PATTERN_H
 #define MOVEBENCH_PATTERN_H
@@ -18,15 +18,15 @@ struct pattern {
 };
 
 /* Store the next generation in every word. */
-void pattern_fill(struct pattern *rolling);
+void pattern_fill(struct pattern *pattern);
 
 /* Check the word of the newest generation in each page. */
-void pattern_check(const struct pattern *rolling);
+void pattern_check(const struct pattern *pattern);
 
 /* The same, and store the next generation. */
-void pattern_step(struct pattern *rolling);
+void pattern_step(struct pattern *pattern);
 
 /* Check every word of every page. */
-void pattern_verify(const struct pattern *rolling);
+void pattern_verify(const struct pattern *pattern);
 
 #endif

@@ -56,7 +56,7 @@ static void test_stamp(void)
 	check_true(!stamp_check(memory, 6, 3, &wrong), "another page is wrong");
 	memory[PAGE_BYTES - 1] ^= 1;
 	check_true(!stamp_check(memory, 7, 3, &wrong) && wrong.word == PAGE_WORDS - 1,
-	       "the last byte counts, and is named");
+		   "the last byte counts, and is named");
 }
 
 /* Enough generations for words to be stored more than once. */
@@ -136,7 +136,7 @@ static void test_span(void)
 	check_true(span_matches(&span, span_address(&span), 0, &wrong), "a span is of its generation");
 	stamp_write(memory + PAGE_BYTES, 1, 0);
 	check_true(!span_matches(&span, span_address(&span), 0, &wrong) && wrong.page == 1,
-	       "a lost write is seen, and its page named");
+		   "a lost write is seen, and its page named");
 	span_release(&span);
 	check_true(span_claim(&neighbour), "a released page can be claimed");
 	free(arena.ledger);

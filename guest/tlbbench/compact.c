@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Compaction of a node most of which is single pages with holes between them. */
+/* Compaction of a node whose memory is mostly single pages with holes between them. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ size_t compaction_bytes(int node)
 	return (node_free_kb(node) * 1024 / 4 * 3) & ~(FOLIO_ALIGN - 1);
 }
 
-/* How much there is to move is the kernel's to say, so what it moved is counted. */
+/* The kernel decides how many pages it moves, so its counters tell how many it moved. */
 struct work run_compaction(const struct target *target, const struct options *options)
 {
 	struct counters before, after;

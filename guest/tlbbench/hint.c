@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiering: pages that are read are promoted one by one, at hinting faults, and reclaim demotes
- * those that are not, up to 32 at a time. It is the demotion that flushes: a hinted PTE is in
- * nobody's TLB, unless a second reader met it on the way. So that there is as much to demote as
- * was promoted, the window that is left is declared cold.
+ * Tiering: hinting faults promote the pages that are read, one by one, and reclaim demotes the others, up to 32 at a
+ * time. The demotions cause the TLB flushes: a PTE at which a hinting fault is due is in no TLB, unless a second reader
+ * faults at it before the page moves. The window that the readers leave is declared cold, so that reclaim finds as much
+ * to demote as was promoted.
  */
-
 #include <sys/mman.h>
 
 #include "counters.h"
@@ -15,7 +14,7 @@
 #include "workload.h"
 
 #define POLL_NS 50000000
-/* A window of which not as much as is waited for was promoted by then has no more to give: some looks at it. */
+/* If the kernel has not promoted enough of a window by then, it never does: a few pages fail. */
 #define WINDOW_NS UINT64_C(8000000000)
 
 static unsigned int window;	/* that the readers read */
@@ -25,57 +24,34 @@ static uint64_t promoted(const struct counters *before, const struct counters *a
 	return counters_delta(before, after, "pgpromote_success");
 }
 
-static uint64_t demoted(const struct counters *before, const struct counters *after)
+/* Let the readers go on to the next window, which is promoted, and demote the one that they leave. */
+static void next_window(const struct target *target, const struct options *options)
 {
-	return counters_delta(before, after, "pgdemote_kswapd") +
-	       counters_delta(before, after, "pgdemote_direct") +
-	       counters_delta(before, after, "pgdemote_khugepaged") +
-	       counters_delta(before, after, "pgdemote_proactive");
-}
-
-/* Until nearly all of the window's pages were promoted, or the window has no more to give. */
-static void await_promotion(size_t window_pages)
-{
+	unsigned int windows = options->workload->windows, left = window;
+	size_t pages = target->pages / windows, bytes = pages * PAGE_BYTES;
 	uint64_t deadline = clock_ns() + WINDOW_NS;
 	struct counters before, now;
 
+	window = (window + 1) % windows;
+	readers_shift(window);
 	counters_read(&before);
 	do {
 		sleep_ns(POLL_NS);
 		counters_read(&now);
-	} while (promoted(&before, &now) < window_pages / 64 * 63 && clock_ns() < deadline);
-}
-
-/*
- * What is only hinted at and may be ignored: then less is demoted. A flush is pending all the while, so not while pages
- * are promoted.
- */
-static void cool(const struct target *target, unsigned int which, size_t bytes)
-{
-	madvise(target->base + which * bytes, bytes, MADV_COLD);
-}
-
-/* The readers go on to the next window, which is promoted; the one that they leave is demoted. */
-static void next_window(const struct target *target, const struct options *options)
-{
-	unsigned int windows = options->workload->windows;
-	size_t pages = target->pages / windows;
-
-	readers_shift((window + 1) % windows);
-	await_promotion(pages);
-	cool(target, window, pages * PAGE_BYTES);
-	tiering_demote(options->from, pages * PAGE_BYTES);
-	window = (window + 1) % windows;
-}
-
-/* All but what is read. */
-void prepare_hinting(const struct target *target, const struct options *options)
-{
-	tiering_demote(options->from, target->bytes);
+	} while (promoted(&before, &now) < pages / 64 * 63 && clock_ns() < deadline);
+	/*
+	 * A hint that may be ignored: then less is demoted. It makes TLB flushes pending, so it does not come while
+	 * pages are promoted.
+	 */
+	madvise(target->base + left * bytes, bytes, MADV_COLD);
+	tiering_demote(options->from, bytes);
 }
 
 struct work run_hinting(const struct target *target, const struct options *options)
 {
+	static const char *const demoted[] = {
+		"pgdemote_kswapd", "pgdemote_direct", "pgdemote_khugepaged", "pgdemote_proactive",
+	};
 	uint64_t start = clock_ns(), limit = options->limit_s * UINT64_C(1000000000);
 	struct counters before, now;
 	struct work work = { 0 };
@@ -84,7 +60,9 @@ struct work run_hinting(const struct target *target, const struct options *optio
 	while (work.moved < options->moves && work.ns < limit) {
 		next_window(target, options);
 		counters_read(&now);
-		work.moved = promoted(&before, &now) + demoted(&before, &now);
+		work.moved = promoted(&before, &now);
+		for (size_t i = 0; i < ARRAY_SIZE(demoted); i++)
+			work.moved += counters_delta(&before, &now, demoted[i]);
 		work.failed = counters_delta(&before, &now, "pgmigrate_fail");
 		work.ns = clock_ns() - start;
 	}

@@ -13,7 +13,7 @@
 #include "migration.h"
 #include "workload.h"
 
-/* How many nuclides a material has: what one lookup gathers. */
+/* The number of nuclides in a material, whose cross sections one lookup adds up. */
 #define MATERIAL 5
 
 struct share {
@@ -40,25 +40,19 @@ static void gather(const struct table *table, size_t row, unsigned int nuclide, 
 		sum[k] += low->section[k] + part * (high->section[k] - low->section[k]);
 }
 
-static uint64_t hash_of(uint64_t hash, const double *sum)
-{
-	for (unsigned int k = 0; k < REACTIONS; k++) {
-		uint64_t bits;
-
-		memcpy(&bits, &sum[k], sizeof(bits));
-		hash = mix(hash ^ bits);
-	}
-	return hash;
-}
-
 static uint64_t look_up(const struct table *table, uint64_t number)
 {
 	double energy = mix_share(number), sum[REACTIONS] = { 0 };
 	size_t row = table_search(table, energy);
+	uint64_t hash = number, bits;
 
 	for (unsigned int i = 0; i < MATERIAL; i++)
 		gather(table, row, (mix(number) + i * 3) % NUCLIDES, energy, sum);
-	return hash_of(number, sum);
+	for (unsigned int k = 0; k < REACTIONS; k++) {
+		memcpy(&bits, &sum[k], sizeof(bits));
+		hash = mix(hash ^ bits);
+	}
+	return hash;
 }
 
 static void *run_share(void *argument)

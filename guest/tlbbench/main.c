@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* tlbbench: what does it cost the readers of memory that it moves? */
+/* tlbbench: how do moves of memory slow down the threads that read it? */
 #include <unistd.h>
 
 #include "folio.h"
@@ -11,7 +11,7 @@
 #include "util.h"
 #include "workload.h"
 
-/* Everything that can be refused is refused here, before time is spent. */
+/* Everything that the machine may refuse is here, before time is spent. */
 static void set_up_machine(const struct options *options)
 {
 	const struct workload *workload = options->workload;
@@ -54,12 +54,12 @@ static void measure(const struct options *options, const struct target *target)
 	struct work work;
 	int64_t drained_ms;
 
-	/* What the preparation owes is not the sample's, nor is the memory that waits for it kept by the sample. */
+	/* Flushes that the preparation deferred, and the memory in quarantine for them, do not belong to the sample. */
 	migrc_write("drain", "1");
 	state_read(&before, options);
 	work = options->workload->run(target, options);
 	state_read(&after, options);
-	/* What is still owed belongs to the sample, and is not waited for until it is old. */
+	/* Flushes that are still pending belong to the sample; it does not wait until their pages are old. */
 	work.ns += migrc_drain();
 	drained_ms = settle(options);
 	state_read(&settled, options);
@@ -82,8 +82,9 @@ static void run_with_readers(const struct options *options)
 	if (workload->tiered)
 		tiering_offer(target.base, target.bytes, options->from, options->to);
 	readers_start(&target, options->readers, workload->windows);
-	if (workload->prepare)
-		workload->prepare(&target, options);
+	/* Reclaim demotes all pages but those that are read. */
+	if (workload->tiered)
+		tiering_demote(options->from, target.bytes);
 	measure(options, &target);
 	target_close(&target);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* move_pages(2), to and fro, in calls of many pages or of one. */
+/* move_pages(2) to the other node and back, in calls of many pages or of one. */
 #include <numaif.h>
 
 #include "migration.h"
@@ -9,13 +9,13 @@
 /* As many as the kernel migrates in one batch, behind one TLB flush. */
 #define CALL_PAGES ((size_t)512)
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Ask for as many page moves as the options say: all of the target to one node, all to the other, on and on. */
-static struct work move(const struct target *target, const struct options *options, bool single)
+/* Ask for as many page moves as the options say: the whole target to one node, then to the other, in turn. */
+struct work run_moves(const struct target *target, const struct options *options)
 {
 	int node = options->to;
 	struct work work = { 0 };
@@ -26,9 +26,9 @@ static struct work move(const struct target *target, const struct options *optio
 	for (size_t left = options->moves, count; left; left -= count) {
 		struct move_result result;
 
-		count = least(least(CALL_PAGES, left), target->pages - at);
+		count = min(min(CALL_PAGES, left), target->pages - at);
 		moveset_retarget(&set, target->base + at * PAGE_BYTES, count * PAGE_BYTES, PAGE_BYTES);
-		result = moveset_move(&set, node, MPOL_MF_MOVE, single);
+		result = moveset_move(&set, node, MPOL_MF_MOVE, options->workload->one_per_call);
 		work.ns += result.ns;
 		work.moved += result.moved;
 		work.failed += result.failed;
@@ -40,14 +40,4 @@ static struct work move(const struct target *target, const struct options *optio
 	}
 	moveset_free(&set);
 	return work;
-}
-
-struct work run_move_pages(const struct target *target, const struct options *options)
-{
-	return move(target, options, false);
-}
-
-struct work run_single(const struct target *target, const struct options *options)
-{
-	return move(target, options, true);
 }

@@ -8,10 +8,10 @@
 
 #include "util.h"
 
-/* Some prime, so that the readers' steps have nothing in common. */
+/* A prime, so that the steps of the readers have no common factor. */
 #define STEP 7919
 
-/* Each counts in a cache line of its own: they must not slow each other down. */
+/* A cache line each, so that the readers do not slow each other down as they count. */
 struct reader {
 	_Alignas(64) _Atomic uint64_t reads;
 	_Atomic uint64_t passes;
@@ -26,9 +26,9 @@ static atomic_uint window_now;
 static atomic_bool stopping;
 
 /*
- * Each page once, in an order of each reader's own: readers in step would meet at each page that moves, and then it is
- * the second one's fault that decides what becomes of it. An odd step visits each of a power of two; what is too much
- * is left out.
+ * Read each page once. Each reader has an order of its own: readers in step would fault at the same time at each page
+ * that moves, and then the fault of the second one decides whether the page is promoted. An odd step modulo a power of
+ * two visits each number below it; numbers past the window are skipped.
  */
 static void read_window(struct reader *reader, uint64_t pass)
 {
@@ -69,7 +69,7 @@ void readers_start(const struct target *memory, unsigned int count, unsigned int
 	atomic_store(&window_now, 0);
 	reader_count = count;
 	target = memory;
-	/* Even, so that holes are at the same places in each. */
+	/* Even, so that holes are at the same places in each window. */
 	window_pages = target->pages / windows & ~(size_t)1;
 	for (unsigned int i = 0; i < count; i++) {
 		readers[i] = (struct reader){ 0 };

@@ -9,7 +9,7 @@
 
 void state_read(struct state *state, const struct options *options)
 {
-	counters_read(&state->events);
+	counters_read(&state->counters);
 	state->reads = readers_reads();
 	state->free_from_kb = node_free_kb(options->from);
 	state->free_to_kb = node_free_kb(options->to);
@@ -59,7 +59,7 @@ void sample_print(const struct options *options, const struct work *work, const 
 	print_free(&json, "after_free_from_kb", "after_free_to_kb", "after_free_kb", after);
 	print_free(&json, "settled_free_from_kb", "settled_free_to_kb", "settled_free_kb", settled);
 	migrc_print(&json);
-	counters_print(&json, "", &before->events, &after->events);
-	counters_print(&json, "settled_", &before->events, &settled->events);
+	counters_print(&json, "", &before->counters, &after->counters);
+	counters_print(&json, "settled_", &before->counters, &settled->counters);
 	json_end(&json);
 }

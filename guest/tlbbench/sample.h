@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The state of the machine before the work, right after it, and once nothing is deferred any more. */
+/* The state of the machine before the work, right after it, and once no flush is pending. */
 #ifndef TLBBENCH_SAMPLE_H
 #define TLBBENCH_SAMPLE_H
 
@@ -9,7 +9,7 @@
 #include "workload.h"
 
 struct state {
-	struct counters events;
+	struct counters counters;
 	uint64_t reads;
 	uint64_t free_from_kb;	/* MemFree of --from */
 	uint64_t free_to_kb;
@@ -18,10 +18,12 @@ struct state {
 
 void state_read(struct state *state, const struct options *options);
 
-/* Wait as long as the options say; ms after which the kernel held no page back, or -1 if it never did so. */
+/*
+ * Wait as long as the options say. Returns after how many ms the quarantine was empty; -1 if it never was.
+ */
 int64_t settle(const struct options *options);
 
-/* The sample's line. Events are from `before` on, those with settled_ to the end of the wait. */
+/* Print the sample. Counters grow from `before` to `after`, those with settled_ to `settled`. */
 void sample_print(const struct options *options, const struct work *work, const struct state *before,
 		  const struct state *after, const struct state *settled, int64_t drained_ms);
 

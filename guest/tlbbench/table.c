@@ -3,41 +3,34 @@
 
 #include <sys/mman.h>
 
-/* What one point of each nuclide takes, with the rows of the grid that come with it. */
+/* One point of each nuclide, with the rows of the grid that belong to them. */
 #define POINT_BYTES (NUCLIDES * (sizeof(struct grid_row) + sizeof(struct point)))
 
-/* Points of the nuclides alternate, so a row's energy and where it points need no sorting. */
+/* Points of the nuclides alternate, so the energies of the rows are in order without sorting. */
 static double energy_of(const struct table *table, size_t row)
 {
 	return (row + 0.5) / table->rows;
 }
 
-static void fill_points(struct table *table, unsigned int nuclide)
-{
-	for (size_t i = 0; i < table->points_each; i++) {
-		struct point *point = &table->points[nuclide][i];
-
-		point->energy = energy_of(table, i * NUCLIDES + nuclide);
-		for (unsigned int k = 0; k < REACTIONS; k++)
-			point->section[k] = mix_share((i * NUCLIDES + nuclide) * REACTIONS + k);
-	}
-}
-
-static void fill_grid(struct table *table)
+static void fill(struct table *table)
 {
 	for (size_t row = 0; row < table->rows; row++) {
-		size_t point = row / NUCLIDES;
+		size_t nuclide = row % NUCLIDES, i = row / NUCLIDES;
+		struct point *point = &table->points[nuclide][i];
 
-		table->grid[row].energy = energy_of(table, row);
+		point->energy = energy_of(table, row);
+		for (unsigned int k = 0; k < REACTIONS; k++)
+			point->section[k] = mix_share(row * REACTIONS + k);
+		table->grid[row].energy = point->energy;
 		for (unsigned int n = 0; n < NUCLIDES; n++)
-			table->grid[row].index[n] = point - (n > row % NUCLIDES && point);
+			table->grid[row].index[n] = i - (n > nuclide && i);
 	}
 }
 
 void table_open(struct table *table, size_t bytes)
 {
 	table->points_each = bytes / POINT_BYTES;
-	/* Two points are what interpolation takes. */
+	/* Interpolation needs two points. */
 	if (table->points_each < 2)
 		die(EXIT_USAGE, "--bytes: a table has at least %zu bytes", 2 * POINT_BYTES);
 	table->rows = table->points_each * NUCLIDES;
@@ -45,14 +38,12 @@ void table_open(struct table *table, size_t bytes)
 	table->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (table->memory == MAP_FAILED)
 		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
-	/* A kernel without THP has nothing to forbid. */
+	/* Fails on a kernel without THP, where all folios are single pages anyway. */
 	madvise(table->memory, bytes, MADV_NOHUGEPAGE);
 	table->grid = table->memory;
 	for (unsigned int n = 0; n < NUCLIDES; n++)
 		table->points[n] = (struct point *)(table->grid + table->rows) + n * table->points_each;
-	for (unsigned int n = 0; n < NUCLIDES; n++)
-		fill_points(table, n);
-	fill_grid(table);
+	fill(table);
 	if (mprotect(table->memory, bytes, PROT_READ))
 		die(EXIT_FAILED, "cannot write-protect the table: %m");
 }

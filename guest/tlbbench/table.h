@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Cross sections of nuclides over energy, and the unionised grid of all their energies, which says
- * for each where to look in every nuclide's own grid. Written once, and write-protected then.
+ * Cross sections of nuclides over energy, and the unionised grid of all their energies: each row of it has an index into
+ * the grid of every nuclide. The table is written once, and then write-protected.
  */
 #ifndef TLBBENCH_TABLE_H
 #define TLBBENCH_TABLE_H
@@ -31,7 +31,7 @@ static inline double mix_share(uint64_t value)
 
 struct grid_row {
 	double energy;
-	uint32_t index[NUCLIDES];	/* the last point of each nuclide that is not above */
+	uint32_t index[NUCLIDES];	/* of each nuclide, its last point that is not above */
 };
 
 struct point {
@@ -48,11 +48,11 @@ struct table {
 	size_t points_each;
 };
 
-/* As many points as fit into `bytes`, in single pages. */
+/* Make as many points as fit into `bytes`, in single pages. */
 void table_open(struct table *table, size_t bytes);
 void table_close(struct table *table);
 
-/* The last row whose energy is not above; 0 if there is none. */
+/* Index of the last row whose energy is not above; 0 if all are above. */
 size_t table_search(const struct table *table, double energy);
 
 #endif

@@ -32,30 +32,21 @@ static void *map_fixed(void *at, size_t bytes, int protection, int flags, int fd
 	return memory;
 }
 
-static void fill_anon(struct target *target, size_t first, size_t end)
-{
-	for (size_t page = first; page < end; page++)
-		stamp_write(page_at(target, page), page, GENERATION);
-	for (size_t page = first + 1; target->step > 1 && page < end; page += target->step)
-		if (madvise(page_at(target, page), PAGE_BYTES, MADV_DONTNEED))
-			die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
-}
-
 static void map_anon(struct target *target, size_t first, size_t end, int node)
 {
 	size_t bytes = (end - first) * PAGE_BYTES;
 	char *base = page_at(target, first);
 
 	map_fixed(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	/* A kernel without THP has nothing to forbid. */
+	/* Fails on a kernel without THP, where all folios are single pages anyway. */
 	madvise(base, bytes, MADV_NOHUGEPAGE);
 	node_bind(base, bytes, node);
-	fill_anon(target, first, end);
-}
-
-static void seal_anon(struct target *target, size_t first, size_t end)
-{
-	if (mprotect(page_at(target, first), (end - first) * PAGE_BYTES, PROT_READ))
+	for (size_t page = first; page < end; page++)
+		stamp_write(page_at(target, page), page, GENERATION);
+	for (size_t page = first + 1; target->step > 1 && page < end; page += target->step)
+		if (madvise(page_at(target, page), PAGE_BYTES, MADV_DONTNEED))
+			die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
+	if (mprotect(base, bytes, PROT_READ))
 		die(EXIT_FAILED, "mprotect: %m");
 }
 
@@ -74,7 +65,7 @@ static void write_file(const struct target *target, const char *path, size_t end
 	for (size_t page = 1; target->step > 1 && page < end; page += target->step)
 		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page * PAGE_BYTES, PAGE_BYTES))
 			die(EXIT_MISSING, "%s: fallocate cannot punch holes: %m", path);
-	/* Writeback that starts by itself would make pages busy at random. */
+	/* Writeback now, because later it would make pages busy at random. */
 	if (fsync(fd) || close(fd))
 		die(EXIT_FAILED, "%s: %m", path);
 	free(content);
@@ -97,7 +88,7 @@ static void map_file(struct target *target, size_t end, int node, const char *pa
 }
 
 void target_open(struct target *target, enum target_kind kind, size_t bytes, int node, const char *file,
-	       bool holes)
+		 bool holes)
 {
 	size_t pages = bytes / PAGE_BYTES;
 	size_t of_file = kind == TARGET_FILE ? pages : kind == TARGET_BOTH ? pages / 2 : 0;
@@ -108,8 +99,6 @@ void target_open(struct target *target, enum target_kind kind, size_t bytes, int
 		map_file(target, of_file, node, file);
 	if (of_file < pages)
 		map_anon(target, of_file, pages, node);
-	if (of_file < pages)
-		seal_anon(target, of_file, pages);
 	target_verify(target);
 }
 
@@ -126,8 +115,7 @@ void target_check_word(const struct target *target, size_t page, size_t word)
 	if (found == stamp_word(page, GENERATION, word))
 		return;
 	stamp_describe(found, text, sizeof(text));
-	die(EXIT_FAILED, "wrong byte in page %zu at offset %zu: found %s", page,
-	     word * sizeof(found), text);
+	die(EXIT_FAILED, "wrong byte in page %zu at offset %zu: found %s", page, word * sizeof(found), text);
 }
 
 void target_verify(const struct target *target)

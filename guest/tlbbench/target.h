@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 enum target_kind {
-	TARGET_FILE,	/* a file that nobody has open for writing, mapped read-only */
+	TARGET_FILE,	/* a file, mapped read-only, that no process has open for writing */
 	TARGET_ANON,	/* anonymous, mprotect()ed read-only after it was written */
 	TARGET_BOTH,	/* the first half of it a file, the second anonymous */
 };
@@ -16,24 +16,24 @@ struct target {
 	char *base;
 	size_t bytes;
 	size_t pages;
-	size_t step;	/* every step-th page is there, from the first on; the others are holes */
+	size_t step;	/* every step-th page is present, from the first on; the others are holes */
 };
 
-/* Of the kinds; ends with NULL. */
+/* By kind; ends with NULL. */
 extern const char *const target_kind_names[];
 
 /*
- * `bytes` is a multiple of FOLIO_ALIGN. With `holes` every second page is freed again. `file` is a
- * path on tmpfs or on a disk file system; it is gone when the program ends.
+ * `bytes` is a multiple of FOLIO_ALIGN. With `holes` every second page is freed again. `file` is a path on tmpfs or on
+ * a disk file system; the file is unlinked as soon as it is mapped.
  */
 void target_open(struct target *target, enum target_kind kind, size_t bytes, int node, const char *file,
-	       bool holes);
+		 bool holes);
 void target_close(struct target *target);
 
-/* Look at one word of a page; a wrong one ends the program with EXIT_FAILED. */
+/* Check one word of a page; if it is wrong, the program ends with EXIT_FAILED. */
 void target_check_word(const struct target *target, size_t page, size_t word);
 
-/* Look at every word of every page. */
+/* Check every word of every page. */
 void target_verify(const struct target *target);
 
 #endif
