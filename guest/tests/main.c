@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Do the programs see what they are there to see? Runs anywhere, in no time, as nobody in particular. */
+/*
+ * Tests of the checks that the guest programs do: a check that cannot fail is no check. They run on any machine, as any
+ * user, within seconds.
+ */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,67 +54,67 @@ static void test_stamp(void)
 	struct mismatch wrong = { 0 };
 
 	stamp_write(memory, 7, 3);
-	check_true(stamp_check(memory, 7, 3, &wrong), "a stamp is what it is");
+	check_true(stamp_check(memory, 7, 3, &wrong), "a stamp is recognised");
 	check_true(!stamp_check(memory, 7, 2, &wrong), "an old generation is wrong");
 	check_true(!stamp_check(memory, 6, 3, &wrong), "another page is wrong");
 	memory[PAGE_BYTES - 1] ^= 1;
 	check_true(!stamp_check(memory, 7, 3, &wrong) && wrong.word == PAGE_WORDS - 1,
-		   "the last byte counts, and is named");
+		   "the last byte is checked, and its word named");
 }
 
-/* Enough generations for words to be stored more than once. */
-static struct pattern rolled(void)
+/* A pattern of so many generations that words were stored more than once. */
+static struct pattern make_pattern(void)
 {
-	struct pattern rolling = { .base = memory, .bytes = BYTES };
+	struct pattern pattern = { .base = memory, .bytes = BYTES };
 
-	pattern_fill(&rolling);
+	pattern_fill(&pattern);
 	for (unsigned int i = 0; i < PAGE_WORDS + 5; i++)
-		pattern_step(&rolling);
-	return rolling;
+		pattern_step(&pattern);
+	return pattern;
 }
 
 static void verify_good(void)
 {
-	struct pattern rolling = rolled();
+	struct pattern pattern = make_pattern();
 
-	pattern_verify(&rolling);
+	pattern_verify(&pattern);
 }
 
 static void verify_flipped(void)
 {
-	struct pattern rolling = rolled();
+	struct pattern pattern = make_pattern();
 
 	memory[BYTES - 1] ^= 1;
-	pattern_verify(&rolling);
+	pattern_verify(&pattern);
 }
 
-/* A copy that was left out: the page is what it was one generation ago. */
+/* A copy was left out: the page has the content of one generation ago. */
 static void step_after_lost_copy(void)
 {
-	struct pattern rolling = rolled();
+	struct pattern pattern = make_pattern();
 	char before[PAGE_BYTES];
 
 	memcpy(before, memory + PAGE_BYTES, PAGE_BYTES);
-	pattern_step(&rolling);
+	pattern_step(&pattern);
 	memcpy(memory + PAGE_BYTES, before, PAGE_BYTES);
-	pattern_step(&rolling);
+	pattern_step(&pattern);
 }
 
 static void refill(void)
 {
-	struct pattern rolling = rolled();
+	struct pattern pattern = make_pattern();
 
-	pattern_fill(&rolling);
-	pattern_step(&rolling);
-	pattern_verify(&rolling);
+	pattern_fill(&pattern);
+	pattern_step(&pattern);
+	pattern_verify(&pattern);
 }
 
-static void test_rolling(void)
+static void test_pattern(void)
 {
-	check_true(status_of(verify_good) == EXIT_PASSED, "rolled content is right");
-	check_true(status_of(refill) == EXIT_PASSED, "and when all of it is renewed");
-	check_true(status_of(verify_flipped) == EXIT_FAILED, "a flipped bit is seen");
-	check_true(status_of(step_after_lost_copy) == EXIT_FAILED, "a lost copy is seen at the next step");
+	check_true(status_of(verify_good) == EXIT_PASSED, "an intact pattern passes");
+	check_true(status_of(refill) == EXIT_PASSED, "also after all words were stored again");
+	check_true(status_of(verify_flipped) == EXIT_FAILED, "a flipped bit fails");
+	check_true(status_of(step_after_lost_copy) == EXIT_FAILED, "a lost copy fails at the next step");
 }
 
 static struct area area = { .name = "test", .traits = AREA_ANON, .pages = PAGES, .fd = -1 };
@@ -191,51 +194,51 @@ static void test_cmdline(void)
 	given[0] = "--choice";
 	given[1] = "second";
 	parse_given();
-	check_true(parsed.choice == 1, "a choice is its index");
-	check_true(parse("--number", "10") == EXIT_PASSED, "the largest number is taken");
-	check_true(parse("--number", "11") == EXIT_USAGE, "a larger one is refused");
-	check_true(parse("--number", "-1") == EXIT_USAGE, "so is a sign");
-	check_true(parse("--number", "1x") == EXIT_USAGE, "so is what follows a number");
-	check_true(parse("--bytes", "3q") == EXIT_USAGE, "q is no unit");
-	check_true(parse("--bytes", "0k") == EXIT_USAGE, "a size is not 0");
+	check_true(parsed.choice == 1, "a choice gives its index");
+	check_true(parse("--number", "10") == EXIT_PASSED, "the upper bound of a number is valid");
+	check_true(parse("--number", "11") == EXIT_USAGE, "a number above it is refused");
+	check_true(parse("--number", "-1") == EXIT_USAGE, "a sign is refused");
+	check_true(parse("--number", "1x") == EXIT_USAGE, "text behind a number is refused");
+	check_true(parse("--bytes", "3q") == EXIT_USAGE, "an unknown unit is refused");
+	check_true(parse("--bytes", "0k") == EXIT_USAGE, "a size of 0 is refused");
 	check_true(parse("--choice", "third") == EXIT_USAGE, "an unknown choice is refused");
-	check_true(parse("--list", "a,a") == EXIT_PASSED, "a list of known names is taken");
+	check_true(parse("--list", "a,a") == EXIT_PASSED, "a list of known names is valid");
 	check_true(parse("--list", "a,b") == EXIT_USAGE, "an unknown name in a list is refused");
-	check_true(parse("--list", "") == EXIT_USAGE, "so is an empty one");
-	check_true(parse("--flag", NULL) == EXIT_PASSED, "a flag needs no value");
-	check_true(parse("--flag", "a") == EXIT_USAGE, "and takes none");
-	check_true(parse("--number", NULL) == EXIT_USAGE, "a value that is missing is an error");
-	check_true(parse("--other", "1") == EXIT_USAGE, "so is an unknown option");
-	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"), "a name in a list is a whole word");
+	check_true(parse("--list", "") == EXIT_USAGE, "an empty list is refused");
+	check_true(parse("--flag", NULL) == EXIT_PASSED, "a flag without a value is valid");
+	check_true(parse("--flag", "a") == EXIT_USAGE, "a flag with a value is refused");
+	check_true(parse("--number", NULL) == EXIT_USAGE, "an option without its value is refused");
+	check_true(parse("--other", "1") == EXIT_USAGE, "an unknown option is refused");
+	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"), "a list is searched for whole names");
 	sysfs_selected("off [kernel] mtcopy", word, sizeof(word));
-	check_true(!strcmp(word, "kernel"), "the word in brackets is selected");
+	check_true(!strcmp(word, "kernel"), "the word in brackets is the selected one");
 }
 
-/* Long enough for readers to come to every word of every page of a small area. */
+/* Long enough for the readers to check every word of every page of a small target. */
 #define READING_NS 300000000
 
-static void read_area(bool flip)
+static void read_target(bool flip)
 {
-	struct target area;
+	struct target target;
 
-	target_open(&area, TARGET_ANON, FOLIO_ALIGN, 0, NULL, true);
-	mprotect(area.base, area.bytes, PROT_READ | PROT_WRITE);
-	readers_start(&area, 2, 4);
+	target_open(&target, TARGET_ANON, FOLIO_ALIGN, 0, NULL, true);
+	mprotect(target.base, target.bytes, PROT_READ | PROT_WRITE);
+	readers_start(&target, 2, 4);
 	readers_shift(2);
-	area.base[area.bytes / 2 + PAGE_WORDS] ^= flip;
+	target.base[target.bytes / 2 + PAGE_WORDS] ^= flip;
 	sleep_ns(READING_NS);
 	readers_stop();
-	target_close(&area);
+	target_close(&target);
 }
 
 static void read_good(void)
 {
-	read_area(false);
+	read_target(false);
 }
 
 static void read_flipped(void)
 {
-	read_area(true);
+	read_target(true);
 }
 
 static uint64_t looked_up(unsigned int threads, uint64_t each, uint64_t seed)
@@ -251,10 +254,10 @@ static uint64_t looked_up(unsigned int threads, uint64_t each, uint64_t seed)
 
 static void test_reading(void)
 {
-	check_true(status_of(read_good) == EXIT_PASSED, "readers find what was written, with holes between");
-	check_true(status_of(read_flipped) == EXIT_FAILED, "a bit flipped while they read is seen");
-	check_true(looked_up(1, 6000, 1) == looked_up(3, 2000, 1), "lookups are the same by however many threads");
-	check_true(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "and others by another seed");
+	check_true(status_of(read_good) == EXIT_PASSED, "readers find the content, with holes between the pages");
+	check_true(status_of(read_flipped) == EXIT_FAILED, "readers see a bit that flips while they read");
+	check_true(looked_up(1, 6000, 1) == looked_up(3, 2000, 1), "the number of threads does not change the lookups");
+	check_true(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "the seed does");
 }
 
 int main(void)
@@ -262,10 +265,10 @@ int main(void)
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
 	if (!memory)
 		die(EXIT_FAILED, "no memory for %zu bytes", BYTES);
-	/* Children inherit what is not written yet, and would write it again. */
+	/* A child of fork() would write buffered output of its parent again. */
 	setvbuf(stdout, NULL, _IONBF, 0);
 	test_stamp();
-	test_rolling();
+	test_pattern();
 	test_span();
 	test_cmdline();
 	test_verdict();
