@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Everything that a DMA engine or its driver may do wrong, one thing after the other, while stamped memory moves by dcbm:
-# prints KTAP.
+# Faults of DMA engines and of their drivers, injected one after the other while stamped memory moves by dcbm. Prints
+# KTAP.
 #
 #   dma-faults.sh FOLIOS INTEGRITY DCBM TESTDMA|- PTDMA|- AE4DMA|-
 #
-# FOLIOS: that dcbm is given in each case. INTEGRITY: the program. DCBM, TESTDMA: our modules. PTDMA, AE4DMA: the kernel's
+# FOLIOS: to submit to dcbm in each case. INTEGRITY: the program. DCBM, TESTDMA: our modules. PTDMA, AE4DMA: the kernel's
 # own drivers, of devices that fail as $FERRY_SHARE/dma-faults.json says. AE4DMA needs PTDMA, but only its own engine is
 # used then.
 set -u
 
-# shellcheck source=guest/ktap.sh
+# shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
 folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6
 sysfs=/sys/kernel/mm/migration
@@ -19,11 +19,11 @@ faults=/sys/kernel/debug/ferry_testdma
 inject=/sys/kernel/debug/fail_function
 slab=/sys/kernel/debug/failslab
 control=$FERRY_SHARE/dma-faults.json
-# One in so many descriptors.
+# One in so many descriptors fails.
 rate=5
-# Several times what a descriptor takes on a busy host; the real drivers' come from a process outside of the guest.
+# Several times the duration of a descriptor on a busy host; the devices of the real drivers are a process of the host.
 timeout_ms=50
-# Where the driver in question has its files, and the names of those of its devices that can be unbound.
+# The directory of the driver under test, and those of its devices that can be unbound.
 driver=
 devices=
 # The devices that dcbm may use.
@@ -33,12 +33,12 @@ count() {
 	cat "$counters/$1"
 }
 
-given() {
+submitted() {
 	echo $(($(cat $sysfs/stats/dcbm/folios) + $(cat $sysfs/stats/dcbm/fallbacks)))
 }
 
-# While its only device is being bound anew there is nothing to select.
-choose_dcbm() {
+# While the only device is unbound, the kernel refuses to select dcbm.
+select_dcbm() {
 	tries=0
 	until echo dcbm 2>/dev/null >$sysfs/migrator || [ $tries -eq 50 ]; do
 		tries=$((tries + 1))
@@ -46,8 +46,8 @@ choose_dcbm() {
 	done
 }
 
-# What may be done to the engines meanwhile.
-nothing() {
+# The actions on the engines under load: each succeeds or fails.
+no_action() {
 	sleep 1
 }
 
@@ -60,7 +60,7 @@ rebind() {
 	done
 }
 
-take_away() {
+remove_channels() {
 	for setting in dcbm/channels=1 dcbm/devices="${devices%% *}" dcbm/channels=64 migrator=kernel migrator=dcbm \
 		dcbm/devices=all; do
 		echo "${setting#*=}" >"$sysfs/${setting%%=*}"
@@ -68,33 +68,33 @@ take_away() {
 	done
 }
 
-# Each time that it succeeds is a turn.
-meanwhile() {
-	turns=0
+# Repeat the action while the load runs, and count how often it succeeds.
+repeat() {
+	successes=0
 	while [ -e busy ]; do
-		! "$1" 2>/dev/null || turns=$((turns + 1))
-		echo $turns >turns
+		! "$1" 2>/dev/null || successes=$((successes + 1))
+		echo $successes >actions
 	done
 }
 
-# Until dcbm has been given enough. Each run audits every byte, and whether what is left still moves.
+# Until enough folios were submitted to dcbm. Each run checks every byte, and that each page still moves afterwards.
 move() {
-	start=$(given)
+	start=$(submitted)
 	status=0
 	rounds=0
 	moved=0
 	while [ $status -eq 0 ] && [ $moved -lt "$folios" ] && [ $rounds -lt 30 ]; do
-		choose_dcbm
+		select_dcbm
 		"$integrity" --seconds $((1 + folios / 1000)) --bytes 32m --only read,write --audit-by kernel --leak-kb 262144 >now.json 2>&1 ||
 			status=$?
 		rounds=$((rounds + 1))
-		moved=$(($(given) - start))
+		moved=$(($(submitted) - start))
 	done
 	[ $status -eq 0 ] || sed 's/^/# /' now.json
 }
 
-calm() {
-	for fault in error lie lost late ghost early prep; do
+clear_faults() {
+	for fault in error partial lost late late_write early_completion prep; do
 		[ ! -e $faults/$fault ] || echo 0 >$faults/$fault
 	done
 	[ ! -e $inject ] || echo >$inject/inject
@@ -102,68 +102,68 @@ calm() {
 	echo '{}' >"$control"
 }
 
-# Late completions are waited for; what never completes is given up when its driver is unbound.
+# A late completion ends a hung channel; if a completion never comes, unbinding the driver does.
 drain() {
 	waited=0
-	while [ "$(count quarantined_pages)" -ne 0 ] && [ $waited -lt 3 ]; do
+	while [ "$(count hung_pages)" -ne 0 ] && [ $waited -lt 3 ]; do
 		sleep 1
 		waited=$((waited + 1))
 	done
-	[ "$(count quarantined_pages)" -eq 0 ] || rebind
+	[ "$(count hung_pages)" -eq 0 ] || rebind
 }
 
 balanced() {
 	[ "$(count descriptors)" -eq $(($(count completed) + $(count errors) + $(count timeouts))) ] &&
-		[ "$(count late)" -le "$(count timeouts)" ] && [ "$(count quarantined_pages)" -eq 0 ]
+		[ "$(count late_completions)" -le "$(count timeouts)" ] && [ "$(count hung_pages)" -eq 0 ]
 }
 
-# one_case NAME WITNESS MEANWHILE: WITNESS, one of dcbm's counters or a file, is a number that must have changed.
+# one_case NAME EVIDENCE ACTION: EVIDENCE, one of dcbm's counters or a file, is a number that must have changed.
 one_case() {
-	witness=$counters/$2
-	[ -e "$witness" ] || witness=$2
-	echo 0 >turns
-	before=$(cat "$witness")
+	evidence=$counters/$2
+	[ -e "$evidence" ] || evidence=$2
+	echo 0 >actions
+	before=$(cat "$evidence")
 	copied=$(cat $sysfs/stats/dcbm/folios)
 	: >busy
-	meanwhile "$3" &
+	repeat "$3" &
 	move
 	rm -f busy
 	wait
-	calm
+	clear_faults
 	echo kernel >$sysfs/migrator
 	drain
 	copied=$(($(cat $sysfs/stats/dcbm/folios) - copied))
-	# Where every fifth descriptor takes its channel out of service, there may be no share that is complete.
+	# If every fifth descriptor makes its channel hang, it may be that no transfer completes.
 	case $2 in
-	abandoned_pages | late) least=0 ;;
-	*) least=1 ;;
+	leaked_pages | late_completions) min=0 ;;
+	*) min=1 ;;
 	esac
-	[ $status -eq 0 ] && [ $moved -ge "$folios" ] && [ $copied -ge $least ]
+	[ $status -eq 0 ] && [ $moved -ge "$folios" ] && [ $copied -ge $min ]
 	report "$1: every byte is right" $? "integrity ended with $status after $moved folios of $folios, $copied by dcbm"
 	echo "# $moved folios, $copied by dcbm; since the start:$(for file in "$counters"/*; do echo " ${file##*/} $(cat "$file")"; done | tr -d '\n')"
 	balanced
-	report "$1: the counters add up, nothing is left in quarantine" $? "see above"
-	[ "$(cat "$witness")" -ne "$before" ]
-	report "$1: it did happen" $? "$witness is still $before"
+	report "$1: the counters add up, no hung channel keeps a page" $? "see above"
+	[ "$(cat "$evidence")" -ne "$before" ]
+	report "$1: the fault happened" $? "$evidence is still $before"
 }
 
-# Without an engine there is nothing to test: the case fails by its witness.
-select_dcbm() {
+# If no engine can be had, the case fails, because its evidence does not change.
+set_up_dcbm() {
 	echo $timeout_ms >$sysfs/dcbm/timeout_ms
-	echo always >$sysfs/dcbm/offload
+	echo 1 >/sys/kernel/debug/ferry_dcbm/force_offload
 	echo "$use" >$sysfs/dcbm/devices
 	echo 16 >$sysfs/dcbm/channels
-	choose_dcbm
+	select_dcbm
 }
 
 load_testdma() {
 	insmod "$testdma" role="$1" devices=8 channels=2
 	driver=/sys/bus/platform/drivers/$1
 	devices=$(cd "$driver" && echo "$1".*)
-	select_dcbm
+	set_up_dcbm
 }
 
-# testdma_case NAME ROLE FAULT WITNESS MEANWHILE: FAULT is a file of the engine, or - for none.
+# testdma_case NAME ROLE FAULT EVIDENCE ACTION: FAULT is a file of the engine, or - for none.
 testdma_case() {
 	load_testdma "$2"
 	[ "$3" = - ] || echo $rate >"$faults/$3"
@@ -179,11 +179,11 @@ injected_case() {
 	echo 1 >$inject/interval
 	echo 1000000 >$inject/times
 	echo 0 >$inject/verbose
-	one_case "$1" $inject/times nothing
+	one_case "$1" $inject/times no_action
 	rmmod ferry_testdma
 }
 
-# Of those that may not wait, as a driver's are in its prep.
+# Allocations fail that may not wait, as those of a driver in its prep.
 allocation_case() {
 	load_testdma ferry_testdma
 	echo Y >$slab/task-filter
@@ -192,85 +192,85 @@ allocation_case() {
 	echo 0 >$slab/verbose
 	echo $((100 / rate)) >$slab/probability
 	echo 1 >/proc/self/make-it-fail
-	one_case "an allocation fails" $slab/times nothing
+	one_case "an allocation fails" $slab/times no_action
 	echo 0 >/proc/self/make-it-fail
 	rmmod ferry_testdma
 }
 
-# Each descriptor is in time, and there are too many.
+# Each descriptor is in time, but all of a batch are not.
 slow_case() {
 	load_testdma ferry_testdma
 	echo 20 >$faults/late_ms
 	echo 1 >$faults/late
-	one_case "a slow engine" overdue nothing
+	one_case "a slow engine" deadline_exceeded no_action
 	rmmod ferry_testdma
 }
 
 testdma_cases() {
-	testdma_case "an error" ferry_testdma error errors nothing
-	# By a driver that is known to do so: its channels stay in service.
-	testdma_case "an error reported as success" sf-pdma lie mismatches nothing
-	# By one that is not: a channel is lost each time. Some shares are to be complete.
+	testdma_case "an error" ferry_testdma error errors no_action
+	# The quirk of this driver is known: its channels stay active.
+	testdma_case "an error reported as success" sf-pdma partial verify_failures no_action
+	# For a driver without a quirk each such fault makes a channel hang. Some transfers must complete.
 	rate=50
-	testdma_case "a stranger that lies" ferry_testdma lie abandoned_pages rebind
-	testdma_case "a write after a false completion" ferry_testdma early abandoned_pages rebind
-	# And by one that is trusted, where the user is not.
+	testdma_case "an unknown driver, a partial copy" ferry_testdma partial leaked_pages rebind
+	testdma_case "a write after an early completion" ferry_testdma early_completion leaked_pages rebind
+	# A trusted driver, if the user does not trust it.
 	echo always >$sysfs/dcbm/verify
-	testdma_case "a trusted driver that lies, all compared" ioatdma lie abandoned_pages rebind
+	testdma_case "a trusted driver, a partial copy, verify=always" ioatdma partial leaked_pages rebind
 	echo auto >$sysfs/dcbm/verify
 	rate=5
-	testdma_case "a lost completion, and the driver unbound" ferry_testdma lost abandoned_pages rebind
-	testdma_case "a write after the driver is gone" ferry_testdma ghost abandoned_pages rebind
-	testdma_case "a late completion" ferry_testdma late late nothing
-	testdma_case "no descriptor to be had" ferry_testdma prep $faults/hits_prep nothing
-	testdma_case "the driver unbound at work" ferry_testdma - turns rebind
-	testdma_case "channels taken away" ferry_testdma - turns take_away
+	testdma_case "a lost completion, and the driver unbound" ferry_testdma lost leaked_pages rebind
+	testdma_case "a write after the driver is unbound" ferry_testdma late_write leaked_pages rebind
+	testdma_case "a late completion" ferry_testdma late late_completions no_action
+	testdma_case "prep returns no descriptor" ferry_testdma prep $faults/hits_prep no_action
+	testdma_case "the driver unbound under load" ferry_testdma - actions rebind
+	testdma_case "channels removed under load" ferry_testdma - actions remove_channels
 	slow_case
 	injected_case "a mapping fails" dcbm_map
 	injected_case "prep fails" dcbm_prep
 	allocation_case
 	# A driver that reports errors.
-	testdma_case "a trusted driver, an error" ioatdma error errors nothing
-	testdma_case "a trusted driver, a late completion" ioatdma late late nothing
-	# A driver whose errors only the sentinel of a chain betrays. Some chains are to be without an error.
+	testdma_case "a trusted driver, an error" ioatdma error errors no_action
+	testdma_case "a trusted driver, a late completion" ioatdma late late_completions no_action
+	# Only the sentinel of a chain shows the errors of this driver. Some chains must be without an error.
 	rate=50
 	testdma_case "a sentinel, a chain dropped" xilinx-zynqmp-dma error timeouts rebind
 	rate=5
-	testdma_case "a sentinel, a late completion" xilinx-zynqmp-dma late late nothing
+	testdma_case "a sentinel, a late completion" xilinx-zynqmp-dma late late_completions no_action
 }
 
-# real_case NAME FAULTS WITNESS MEANWHILE
+# real_case NAME FAULTS EVIDENCE ACTION
 real_case() {
 	echo "$2" >"$control"
-	select_dcbm
+	set_up_dcbm
 	one_case "$1" "$3" "$4"
 }
 
-# It cannot be unbound: it would wait for ever for its own worker.
+# This driver cannot be unbound: it would wait for ever for its own worker.
 ae4dma_cases() {
 	insmod "$ptdma"
 	insmod "$ae4dma" max_hw_q=4
 	driver=/sys/bus/pci/drivers/ae4dma
 	use=$(cd $driver && echo 0*)
-	real_case "ae4dma: all is well" '{}' completed nothing
-	real_case "ae4dma: an error reported as success" "{\"error\": $rate}" mismatches nothing
-	real_case "ae4dma: half copied" "{\"partial\": $rate}" mismatches nothing
-	real_case "ae4dma: a late completion" "$late" late nothing
+	real_case "ae4dma: no fault" '{}' completed no_action
+	real_case "ae4dma: an error reported as success" "{\"error\": $rate}" verify_failures no_action
+	real_case "ae4dma: a partial copy" "{\"partial\": $rate}" verify_failures no_action
+	real_case "ae4dma: a late completion" "$late" late_completions no_action
 }
 
-# What it says falsely costs it its only channel, until it is bound anew: which takes time, and some shares are to be
-# complete.
+# A false completion makes its only channel hang until the driver is bound again: that takes time, and some transfers
+# must complete.
 ptdma_cases() {
 	insmod "$ptdma"
 	driver=/sys/bus/pci/drivers/ptdma
 	devices=$(cd $driver && echo 0*)
-	real_case "ptdma: all is well" '{}' completed nothing
+	real_case "ptdma: no fault" '{}' completed no_action
 	[ "$folios" -le 1000 ] || folios=1000
-	real_case "ptdma: an error reported as success" '{"error": 50}' mismatches rebind
-	real_case "ptdma: half copied" '{"partial": 50}' mismatches rebind
-	real_case "ptdma: a late completion" "$late" late nothing
-	real_case "ptdma: unbound at work" '{}' turns rebind
-	real_case "ptdma: a lost completion, and unbound" "{\"stall\": $rate}" abandoned_pages rebind
+	real_case "ptdma: an error reported as success" '{"error": 50}' verify_failures rebind
+	real_case "ptdma: a partial copy" '{"partial": 50}' verify_failures rebind
+	real_case "ptdma: a late completion" "$late" late_completions no_action
+	real_case "ptdma: unbound under load" '{}' actions rebind
+	real_case "ptdma: a lost completion, and unbound" "{\"stall\": $rate}" leaked_pages rebind
 }
 
 # Three results a case.
@@ -284,7 +284,7 @@ fi
 echo "KTAP version 1"
 echo "1..$tests"
 insmod "$dcbm"
-calm
+clear_faults
 [ "$testdma" = - ] || testdma_cases
 timeout_ms=200
 late="{\"late\": $rate, \"late_ms\": $((4 * timeout_ms))}"

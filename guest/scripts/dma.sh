@@ -1,24 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# dcbm on engines that work: which channels it uses, what it refuses, how often it is interrupted, and whether every
-# byte arrives. Prints KTAP.
+# dcbm on DMA engines that work: which channels it uses, which values and folios it refuses, how many interrupts a batch
+# takes, and whether every byte arrives. Prints KTAP.
 #
 #   dma.sh CHANNELS SECONDS MOVEBENCH INTEGRITY DCBM TESTDMA
 #
-# CHANNELS: that there are, half of them near each of two nodes. SECONDS: under load at the end. DCBM, TESTDMA: modules.
+# CHANNELS: how many the machine has, half of them near each of two nodes. SECONDS: of load at the end. DCBM, TESTDMA:
+# modules.
 set -u
 
-# shellcheck source=guest/ktap.sh
+# shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
-channels=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5 testdma=$6
+total=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5 testdma=$6
 sysfs=/sys/kernel/mm/migration
 knobs=$sysfs/dcbm
-held=/sys/kernel/debug/ferry_dcbm/channels
-asleep=/sys/kernel/debug/ferry_testdma
+debug=/sys/kernel/debug/ferry_dcbm
+channels=$debug/channels
+suspends=/sys/kernel/debug/ferry_testdma
 
-# sum KEY: over the channels held
+# sum KEY: over the channels in use
 sum() {
-	sed -n "s/.* $1=\([0-9]*\).*/\1/p" $held | awk '{ all += $1 } END { printf "%.0f\n", all }'
+	sed -n "s/.* $1=\([0-9]*\).*/\1/p" $channels | awk '{ all += $1 } END { printf "%.0f\n", all }'
+}
+
+count() {
+	cat "$knobs/counters/$1"
+}
+
+folios() {
+	cat $sysfs/stats/dcbm/folios
 }
 
 interrupts() {
@@ -27,6 +37,19 @@ interrupts() {
 
 move() {
 	"$movebench" --folio "$1" --bytes "$2" --samples 2 --warmup 0 --config now: >move.json 2>&1
+}
+
+load() {
+	"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1
+}
+
+# wait_channels NUMBER: a work of dcbm's takes new channels.
+wait_channels() {
+	tries=0
+	until [ "$(grep -c . $channels)" -eq "$1" ] || [ $tries -eq 50 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
 }
 
 echo "KTAP version 1"
@@ -38,128 +61,121 @@ echo 64 >$knobs/channels
 echo 20000 >$knobs/timeout_ms
 echo dcbm >$sysfs/migrator
 report "dcbm is selected" $? "is there an engine?"
-sed 's/^/# /' $held
-sed 's/^/# /' /sys/kernel/debug/ferry_dcbm/costs
+sed 's/^/# /' $channels
+sed 's/^/# /' $debug/costs
 
-[ "$(grep -c . $held)" -eq "$channels" ]
-report "$channels channels" $? "$(grep -c . $held)"
-[ "$(grep -c 'node=0 ' $held)" -eq $((channels / 2)) ] && [ "$(grep -c 'node=1 ' $held)" -eq $((channels / 2)) ]
-report "half of them near each node" $? "$(grep -c 'node=0 ' $held) near node 0"
+[ "$(grep -c . $channels)" -eq "$total" ]
+report "$total channels" $? "$(grep -c . $channels)"
+[ "$(grep -c 'node=0 ' $channels)" -eq $((total / 2)) ] && [ "$(grep -c 'node=1 ' $channels)" -eq $((total / 2)) ]
+report "half of them near each node" $? "$(grep -c 'node=0 ' $channels) near node 0"
 
-# refuses KNOB VALUE...: each is refused, and the knob is as it was.
+# refuses FILE VALUE...: each value is refused, and the file shows its old value.
 refuses() {
-	knob=$1
+	file=$1
 	shift
-	was=$(cat "$knobs/$knob")
+	was=$(cat "$file")
 	for value in "$@"; do
-		if echo "$value" 2>/dev/null >"$knobs/$knob"; then
-			echo "# $knob takes '$value'"
+		if echo "$value" 2>/dev/null >"$file"; then
+			echo "# $file accepts '$value'"
 			return 1
 		fi
 	done
-	[ "$(cat "$knobs/$knob")" = "$was" ]
+	[ "$(cat "$file")" = "$was" ]
 }
-refuses channels 0 65 -1 x '' && refuses timeout_ms 0 60001 x && refuses verify maybe '' && refuses offload x &&
-	refuses devices '' , no.such.device && [ "$(grep -c . $held)" -eq "$channels" ]
+refuses $knobs/channels 0 65 -1 x '' && refuses $knobs/timeout_ms 0 60001 x &&
+	refuses $knobs/verify maybe sampled never '' && refuses $debug/force_offload x &&
+	refuses $knobs/devices '' , no.such.device && [ "$(grep -c . $channels)" -eq "$total" ]
 report "bad values are refused and change nothing" $? "see above"
 
-# Whether it pays is another question.
-echo always >$knobs/offload
-echo $((channels / 2)) >$knobs/channels
+# Whatever the cost model says.
+echo 1 >$debug/force_offload
+echo $((total / 2)) >$knobs/channels
 bytes=$(sum bytes) near=$(sum near)
 move 2m 64m
 report "2 MiB folios move" $? "$(tail -n 1 move.json)"
 bytes=$(($(sum bytes) - bytes)) near=$(($(sum near) - near))
 [ $bytes -gt 0 ] && [ $near -eq $bytes ]
-report "as many channels as are near: only those are used" $? "$near of $bytes bytes by near ones"
+report "if as many channels may be used as are near, only those are used" $? "$near of $bytes bytes by near ones"
 
-echo "$channels" >$knobs/channels
-before=$(interrupts) batches=$(cat $sysfs/stats/dcbm/batches) descriptors=$(cat $knobs/counters/descriptors)
+echo "$total" >$knobs/channels
+before=$(interrupts) batches=$(cat $sysfs/stats/dcbm/batches) descriptors=$(count descriptors)
 move 2m 128m
-count=$(($(interrupts) - before)) batches=$(($(cat $sysfs/stats/dcbm/batches) - batches))
-descriptors=$(($(cat $knobs/counters/descriptors) - descriptors))
-echo "# $count interrupts, $descriptors descriptors, $batches batches of 2 MiB folios over $channels channels"
-[ "$batches" -gt 0 ] && [ "$count" -gt 0 ] && [ "$count" -le $((batches * channels)) ]
-report "at most one interrupt a batch and channel" $? "$count in $batches batches"
+irqs=$(($(interrupts) - before)) batches=$(($(cat $sysfs/stats/dcbm/batches) - batches))
+descriptors=$(($(count descriptors) - descriptors))
+echo "# $irqs interrupts, $descriptors descriptors, $batches batches of 2 MiB folios over $total channels"
+[ "$batches" -gt 0 ] && [ "$irqs" -gt 0 ] && [ "$irqs" -le $((batches * total)) ]
+report "at most one interrupt a batch and channel" $? "$irqs in $batches batches"
 
-# compares MODE BYTES: so many of each 2 MiB folio.
-compares() {
+# verifies MODE BYTES: the CPU compares so many bytes of each 2 MiB folio.
+verifies() {
 	echo "$1" >$knobs/verify
-	compared=$(cat $knobs/counters/verified_bytes) folios=$(cat $sysfs/stats/dcbm/folios)
+	compared=$(count verified_bytes) copied=$(folios)
 	move 2m 16m
-	compared=$(($(cat $knobs/counters/verified_bytes) - compared)) folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
-	echo "# verify=$1: $compared bytes of $folios folios compared"
-	[ $folios -gt 0 ] && [ $compared -eq $((folios * $2)) ]
+	compared=$(($(count verified_bytes) - compared)) copied=$(($(folios) - copied))
+	echo "# verify=$1: $compared bytes of $copied folios compared"
+	[ $copied -gt 0 ] && [ $compared -eq $((copied * $2)) ]
 }
-# A page has 64 cache lines, of which a sample is one.
-compares always $((2 << 20)) && compares sampled $(((2 << 20) / 64)) && compares never 0
-report "what verify says is compared" $? "see above"
-echo auto >$knobs/verify
+# The driver of these engines is trusted.
+verifies always $((2 << 20)) && verifies auto 0
+report "verify decides what the CPU compares" $? "see above"
 
-echo auto >$knobs/offload
-refused=$(cat $knobs/counters/refused_slower) folios=$(cat $sysfs/stats/dcbm/folios)
+echo 0 >$debug/force_offload
+rejected=$(count rejected_slower) copied=$(folios)
 move 4k 8m
-[ "$(cat $knobs/counters/refused_slower)" -gt "$refused" ] && [ "$(cat $sysfs/stats/dcbm/folios)" -eq "$folios" ]
-report "4 KiB folios are refused" $? "$(($(cat $sysfs/stats/dcbm/folios) - folios)) were not"
-folios=$(cat $sysfs/stats/dcbm/folios)
+[ "$(count rejected_slower)" -gt "$rejected" ] && [ "$(folios)" -eq "$copied" ]
+report "4 KiB folios are rejected" $? "$(($(folios) - copied)) were not"
+copied=$(folios)
 move 2m 16m
-[ "$(cat $sysfs/stats/dcbm/folios)" -gt "$folios" ]
+[ "$(folios)" -gt "$copied" ]
 report "2 MiB folios are not" $? "all were"
 
-echo always >$knobs/offload
-folios=$(cat $sysfs/stats/dcbm/folios)
-"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1
+echo 1 >$debug/force_offload
+copied=$(folios)
+load
 status=$?
 [ $status -eq 0 ] || sed 's/^/# /' integrity.json
 report "every byte arrives" $status "see above"
-folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
-echo "# $folios folios under load"
-[ $folios -ge 1000 ]
-report "by dcbm" $? "$folios folios"
+copied=$(($(folios) - copied))
+echo "# $copied folios under load"
+[ $copied -ge 1000 ]
+report "by dcbm" $? "$copied folios"
 
-# Until the devices are suspended and have been so for a second.
-nap() {
+# Suspend and resume the devices, with a second in between.
+suspend_cycle() {
 	echo 1 >/sys/module/suspend/parameters/pm_test_delay && echo devices >/sys/power/pm_test &&
 		echo freeze >/sys/power/state
 }
 
-# An engine of ours counts what is held while it is suspended. The other engines are in use meanwhile, too.
+# testdma counts the channels that are in use while it is suspended. The other engines are under load, too.
 insmod "$testdma" devices=2 channels=2
-all=$((channels + 4))
-# Its channels are looked for by a work.
-tries=0
-until [ "$(grep -c . $held)" -eq $all ] || [ $tries -eq 50 ]; do
-	tries=$((tries + 1))
-	sleep 0.1
-done
-"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1 &
+all=$((total + 4))
+wait_channels $all
+load &
 load=$!
 status=0
-for turn in 1 2 3; do
+for cycle in 1 2 3; do
 	sleep 1
-	nap || status=$?
+	suspend_cycle || status=$?
 done
-report "the system sleeps" $status "turn $turn"
-folios=$(cat $sysfs/stats/dcbm/folios)
+report "the system suspends" $status "cycle $cycle"
+copied=$(folios)
 wait $load
 status=$?
 [ $status -eq 0 ] || sed 's/^/# /' integrity.json
 report "under load, and every byte arrives" $status "see above"
-[ "$(cat $asleep/sleeps)" -eq 6 ] && [ "$(cat $asleep/held_asleep)" -eq 0 ]
-report "no channel is held meanwhile" $? "$(cat $asleep/held_asleep) were, in $(cat $asleep/sleeps) sleeps of two devices"
-folios=$(($(cat $sysfs/stats/dcbm/folios) - folios))
-[ "$(grep -c . $held)" -eq $all ] && [ $folios -gt 0 ]
-report "all are in use again afterwards" $? "$(grep -c . $held) of $all held, $folios folios"
+[ "$(cat $suspends/suspends)" -eq 6 ] && [ "$(cat $suspends/channels_in_suspend)" -eq 0 ]
+report "no channel is in use while its device is suspended" $? \
+	"$(cat $suspends/channels_in_suspend) were, in $(cat $suspends/suspends) suspends of two devices"
+copied=$(($(folios) - copied))
+[ "$(grep -c . $channels)" -eq $all ] && [ $copied -gt 0 ]
+report "all are in use again afterwards" $? "$(grep -c . $channels) of $all, $copied folios"
 
 echo kernel >$sysfs/migrator
 rmmod ferry_testdma
-count() {
-	cat "$knobs/counters/$1"
-}
 for file in "$knobs"/counters/*; do
 	echo "# ${file##*/} $(cat "$file")"
 done
-[ "$(count descriptors)" -eq "$(count completed)" ] && [ "$(count mismatches)" -eq 0 ]
+[ "$(count descriptors)" -eq "$(count completed)" ] && [ "$(count verify_failures)" -eq 0 ]
 report "every descriptor completed, none wrongly" $? "$(count completed) of $(count descriptors)"
 rmmod ferry_dcbm
 report "the module is unloaded" $? "rmmod says so"

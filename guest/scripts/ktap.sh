@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Results in KTAP; to be sourced. `failed` is what the script should exit with.
+# Results in KTAP, to be sourced. The script should exit with $failed.
 test_number=0
 failed=0
 
-# report NAME STATUS REASON: the reason is for a status other than 0.
+# report NAME STATUS REASON: passed if the status is 0; otherwise the reason is printed.
 report() {
 	test_number=$((test_number + 1))
 	if [ "$2" -eq 0 ]; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Run a command with an ext4 file system in memory under it; a leading "@" of an argument is its directory.
+# Run a command while an ext4 file system in memory is mounted; a leading "@" of an argument stands for its directory.
 # usage: with-ext4.sh MEGABYTES COMMAND [ARGUMENT]...
-# Exit status: the command's, or 4 if there can be no such file system here.
+# Exit status: the command's, or 4 if such a file system cannot be made here.
 set -u
 
 if [ $# -lt 2 ]; then
@@ -15,7 +15,7 @@ PATH=$PATH:/usr/sbin:/sbin
 dir=$(mktemp -d) || exit 4
 trap 'umount "$dir/disk" 2>/dev/null; umount "$dir"; rmdir "$dir"' EXIT
 
-# The busybox of a guest without programs of the host makes ext2, which the same driver mounts.
+# A guest without programs of the host has busybox, which makes ext2; the ext4 driver mounts that, too.
 make_disk() {
 	if command -v mkfs.ext4 >/dev/null; then
 		mkfs.ext4 -q -E nodiscard "$1"
@@ -24,8 +24,8 @@ make_disk() {
 	fi
 }
 
-# The image lies on a tmpfs of its own: /tmp may be on the host, across 9p. It is allocated as a
-# whole, and stays so (nodiscard), lest memory that it grows into be taken for a leak.
+# The image is on a tmpfs of its own, because /tmp may be on the host, across 9p. It is allocated as a whole and stays so
+# (nodiscard): if it grew, the growth would look like a leak.
 if ! { mount -t tmpfs -o mode=0700 ferry "$dir" && mkdir "$dir/disk" &&
        fallocate -l "${megabytes}M" "$dir/image" && make_disk "$dir/image" &&
        mount -o loop "$dir/image" "$dir/disk"; }; then
