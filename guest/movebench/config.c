@@ -44,24 +44,18 @@ void config_parse(struct config *config, const char *text)
 		add_write(config, setting);
 }
 
-static void get_path(const char *setting, char *path, size_t size)
-{
-	size_t prefix = strlen(DEBUGFS_PREFIX);
-
-	if (!strncmp(setting, DEBUGFS_PREFIX, prefix))
-		snprintf(path, size, DEBUGFS_DIR "/%s", setting + prefix);
-	else
-		snprintf(path, size, MIGRATION_DIR "/%s", setting);
-}
-
 void config_apply(const struct config *config)
 {
 	char path[sizeof(MIGRATION_DIR) + sizeof(config->text) + 1];
+	size_t prefix = strlen(DEBUGFS_PREFIX);
 
 	for (size_t i = 0; i < config->write_count; i++) {
-		const char *value = config->writes[i].value;
+		const char *file = config->writes[i].path, *value = config->writes[i].value;
 
-		get_path(config->writes[i].path, path, sizeof(path));
+		if (!strncmp(file, DEBUGFS_PREFIX, prefix))
+			snprintf(path, sizeof(path), DEBUGFS_DIR "/%s", file + prefix);
+		else
+			snprintf(path, sizeof(path), MIGRATION_DIR "/%s", file);
 		if (sysfs_set_until_exit(path, value))
 			continue;
 		if (errno == ENOENT)

@@ -23,58 +23,41 @@ static void map(struct memory *memory)
 	memory->content.bytes = memory->bytes;
 }
 
-static void advise_folio(struct memory *memory, size_t folio_bytes, bool shmem)
+static void open_anon_or_shmem(struct memory *memory, const struct options *options)
 {
-	int advice = folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+	bool shmem = options->kind == KIND_SHMEM, large = options->folio_bytes > PAGE_BYTES;
 
-	if (!thp_allow_only(folio_bytes, shmem))
-		die(EXIT_MISSING, "this kernel makes no %s folios of %zu bytes: %m",
-		    shmem ? "shmem" : "anonymous", folio_bytes);
-	/* MADV_NOHUGEPAGE fails on a kernel without THP, where all folios are single pages anyway. */
-	if (madvise(memory->base, memory->bytes, advice) && folio_bytes > PAGE_BYTES)
-		die(EXIT_MISSING, "madvise(MADV_HUGEPAGE): %m (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_ADVISE_SYSCALLS)");
-}
-
-static void open_anon(struct memory *memory, const struct options *options)
-{
-	map(memory);
-	node_bind(memory->base, memory->bytes, options->from);
-	advise_folio(memory, options->folio_bytes, false);
-	pattern_fill(&memory->content);
-}
-
-static void open_shmem(struct memory *memory, const struct options *options)
-{
-	memory->fd = memfd_create("movebench", MFD_CLOEXEC);
-	if (memory->fd < 0 || ftruncate(memory->fd, memory->bytes))
+	if (shmem)
+		memory->fd = memfd_create("movebench", MFD_CLOEXEC);
+	if (shmem && (memory->fd < 0 || ftruncate(memory->fd, memory->bytes)))
 		die(EXIT_MISSING, "no shared memory of %zu bytes: %m", memory->bytes);
 	map(memory);
 	node_bind(memory->base, memory->bytes, options->from);
-	advise_folio(memory, options->folio_bytes, true);
+	if (!thp_allow_only(options->folio_bytes, shmem))
+		die(EXIT_MISSING, "this kernel makes no %s folios of %zu bytes: %m", shmem ? "shmem" : "anonymous",
+		    options->folio_bytes);
+	/* MADV_NOHUGEPAGE fails on a kernel without THP, where all folios are single pages anyway. */
+	if (madvise(memory->base, memory->bytes, large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) && large)
+		die(EXIT_MISSING, "madvise(MADV_HUGEPAGE): %m (CONFIG_TRANSPARENT_HUGEPAGE, CONFIG_ADVISE_SYSCALLS)");
 	pattern_fill(&memory->content);
-}
-
-/* A file system chooses a folio's size by the size and the alignment of the write that allocates it. */
-static void allocate_file(struct memory *memory, const char *path, size_t folio_bytes)
-{
-	char *folio = calloc(1, folio_bytes);
-
-	if (!folio)
-		die(EXIT_FAILED, "no memory for one folio");
-	for (size_t at = 0; at < memory->bytes; at += folio_bytes)
-		if (pwrite(memory->fd, folio, folio_bytes, at) != (ssize_t)folio_bytes)
-			die(EXIT_FAILED, "writing %s: %m", path);
-	free(folio);
 }
 
 static void open_file(struct memory *memory, const struct options *options)
 {
+	char *folio = calloc(1, options->folio_bytes);
+
 	memory->fd = open(options->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (memory->fd < 0)
 		die(EXIT_USAGE, "--file %s: %m", options->file);
+	if (!folio)
+		die(EXIT_FAILED, "no memory for one folio");
 	/* The page cache follows the policy of the task that fills it. */
 	numa_set_preferred(options->from);
-	allocate_file(memory, options->file, options->folio_bytes);
+	/* A file system chooses a folio's size by the size and the alignment of the write that allocates it. */
+	for (size_t at = 0; at < memory->bytes; at += options->folio_bytes)
+		if (pwrite(memory->fd, folio, options->folio_bytes, at) != (ssize_t)options->folio_bytes)
+			die(EXIT_FAILED, "writing %s: %m", options->file);
+	free(folio);
 	map(memory);
 	pattern_fill(&memory->content);
 	/* Writeback now, because later it would make pages busy at random. */
@@ -89,7 +72,7 @@ static void open_swapcache(struct memory *memory, const struct options *options)
 
 	if (missing)
 		die(EXIT_MISSING, "--kind swapcache: %s", missing);
-	open_anon(memory, options);
+	open_anon_or_shmem(memory, options);
 	if (madvise(memory->base, memory->bytes, MADV_PAGEOUT))
 		die(EXIT_MISSING, "madvise(MADV_PAGEOUT): %m");
 	/* A read fault brings a page back and leaves it in the swap cache as well. */
@@ -100,7 +83,7 @@ static void open_swapcache(struct memory *memory, const struct options *options)
 void memory_open(struct memory *memory, const struct options *options)
 {
 	static void (*const open_kind[])(struct memory *, const struct options *) = {
-		[KIND_ANON] = open_anon, [KIND_SHMEM] = open_shmem,
+		[KIND_ANON] = open_anon_or_shmem, [KIND_SHMEM] = open_anon_or_shmem,
 		[KIND_FILE] = open_file, [KIND_SWAPCACHE] = open_swapcache,
 	};
 

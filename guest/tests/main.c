@@ -146,18 +146,39 @@ static void test_span(void)
 }
 
 static struct {
-	unsigned int number;
+	unsigned int number, choice;
 	size_t bytes;
-	unsigned int choice;
 	bool flag;
 	const char *list;
 } parsed;
-static const char *given[2];	/* an option and its value */
 
 static bool is_a(const char *name)
 {
 	return !strcmp(name, "a");
 }
+
+static const struct {
+	const char *option, *value;
+	enum exit_status status;
+	const char *what;
+} command_lines[] = {
+	{ "--bytes", "3m", EXIT_PASSED, "a size with a unit is valid" },
+	{ "--choice", "second", EXIT_PASSED, "a choice by its name is valid" },
+	{ "--number", "10", EXIT_PASSED, "the upper bound of a number is valid" },
+	{ "--number", "11", EXIT_USAGE, "a number above it is refused" },
+	{ "--number", "-1", EXIT_USAGE, "a sign is refused" },
+	{ "--number", "1x", EXIT_USAGE, "text behind a number is refused" },
+	{ "--bytes", "3q", EXIT_USAGE, "an unknown unit is refused" },
+	{ "--bytes", "0k", EXIT_USAGE, "a size of 0 is refused" },
+	{ "--choice", "third", EXIT_USAGE, "an unknown choice is refused" },
+	{ "--list", "a,a", EXIT_PASSED, "a list of known names is valid" },
+	{ "--list", "a,b", EXIT_USAGE, "an unknown name in a list is refused" },
+	{ "--list", "", EXIT_USAGE, "an empty list is refused" },
+	{ "--flag", NULL, EXIT_PASSED, "a flag without a value is valid" },
+	{ "--flag", "a", EXIT_USAGE, "a flag with a value is refused" },
+	{ "--number", NULL, EXIT_USAGE, "an option without its value is refused" },
+	{ "--other", "1", EXIT_USAGE, "an unknown option is refused" },
+}, *given;
 
 static void parse_given(void)
 {
@@ -170,45 +191,23 @@ static void parse_given(void)
 		OPT_LIST("list", "A,...", &parsed.list, is_a, "a list"),
 		{ 0 }
 	};
-	char *argv[] = { "tests", (char *)given[0], (char *)given[1], NULL };
+	char *argv[] = { "tests", (char *)given->option, (char *)given->value, NULL };
 
 	optind = 1;
-	cmdline_parse("tests", table, given[1] ? 3 : 2, argv);
-}
-
-static int parse(const char *option, const char *value)
-{
-	given[0] = option;
-	given[1] = value;
-	return status_of(parse_given);
+	cmdline_parse("tests", table, given->value ? 3 : 2, argv);
 }
 
 static void test_cmdline(void)
 {
 	char word[16];
 
-	given[0] = "--bytes";
-	given[1] = "3m";
-	parse_given();
+	for (given = command_lines; given < command_lines + ARRAY_SIZE(command_lines); given++) {
+		check_true(status_of(parse_given) == (int)given->status, given->what);
+		if (given < command_lines + 2)
+			parse_given();
+	}
 	check_true(parsed.bytes == (size_t)3 << 20, "3m is three mebibytes");
-	given[0] = "--choice";
-	given[1] = "second";
-	parse_given();
 	check_true(parsed.choice == 1, "a choice gives its index");
-	check_true(parse("--number", "10") == EXIT_PASSED, "the upper bound of a number is valid");
-	check_true(parse("--number", "11") == EXIT_USAGE, "a number above it is refused");
-	check_true(parse("--number", "-1") == EXIT_USAGE, "a sign is refused");
-	check_true(parse("--number", "1x") == EXIT_USAGE, "text behind a number is refused");
-	check_true(parse("--bytes", "3q") == EXIT_USAGE, "an unknown unit is refused");
-	check_true(parse("--bytes", "0k") == EXIT_USAGE, "a size of 0 is refused");
-	check_true(parse("--choice", "third") == EXIT_USAGE, "an unknown choice is refused");
-	check_true(parse("--list", "a,a") == EXIT_PASSED, "a list of known names is valid");
-	check_true(parse("--list", "a,b") == EXIT_USAGE, "an unknown name in a list is refused");
-	check_true(parse("--list", "") == EXIT_USAGE, "an empty list is refused");
-	check_true(parse("--flag", NULL) == EXIT_PASSED, "a flag without a value is valid");
-	check_true(parse("--flag", "a") == EXIT_USAGE, "a flag with a value is refused");
-	check_true(parse("--number", NULL) == EXIT_USAGE, "an option without its value is refused");
-	check_true(parse("--other", "1") == EXIT_USAGE, "an unknown option is refused");
 	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"), "a list is searched for whole names");
 	sysfs_selected("off [kernel] mtcopy", word, sizeof(word));
 	check_true(!strcmp(word, "kernel"), "the word in brackets is the selected one");

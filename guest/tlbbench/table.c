@@ -7,18 +7,13 @@
 #define POINT_BYTES (NUCLIDES * (sizeof(struct grid_row) + sizeof(struct point)))
 
 /* Points of the nuclides alternate, so the energies of the rows are in order without sorting. */
-static double energy_of(const struct table *table, size_t row)
-{
-	return (row + 0.5) / table->rows;
-}
-
 static void fill(struct table *table)
 {
 	for (size_t row = 0; row < table->rows; row++) {
 		size_t nuclide = row % NUCLIDES, i = row / NUCLIDES;
 		struct point *point = &table->points[nuclide][i];
 
-		point->energy = energy_of(table, row);
+		point->energy = (row + 0.5) / table->rows;
 		for (unsigned int k = 0; k < REACTIONS; k++)
 			point->section[k] = mix_share(row * REACTIONS + k);
 		table->grid[row].energy = point->energy;
