@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* The tests of the guest programs. */
 #ifndef TESTS_H
 #define TESTS_H
 
 #include <stdbool.h>
 
-/* One result; any that does not hold fails the program. */
+/* Print one result; if it is false, the program fails. */
 void check_true(bool held, const char *what);
 
-/* Of litmus: what makes a case pass or fail. */
+/* Of stale_tlb/result.c: the results that pass and those that fail. */
 void test_verdict(void);
 
 #endif
