@@ -23,8 +23,8 @@ struct swapdev {
 };
 
 /*
- * Swap space while the program runs. Returns NULL, or the missing feature. It is a loop device and not zram, because the kernel
- * keeps no swap cache for zram, and migration has to handle the swap cache.
+ * Swap space while the program runs. Returns NULL, or the missing feature. It is a loop device and not zram, because the
+ * kernel keeps no swap cache for zram, and migration has to handle the swap cache.
  */
 const char *swapdev_open(struct swapdev *swap, size_t bytes);
 

@@ -130,7 +130,8 @@ void memory_require_folios(const struct memory *memory, const struct options *op
 	enum exit_status status = options->kind == KIND_FILE ? EXIT_MISSING : EXIT_FAILED;
 
 	if (census.exact != census.asked)
-		die(status, "%s, %zu of %zu folios are not of %zu bytes (%zu not mapped; the first other has %zu bytes)",
+		die(status,
+		    "%s, %zu of %zu folios are not of %zu bytes (%zu not mapped; the first other has %zu bytes)",
 		    when, census.asked - census.exact, census.asked, options->folio_bytes, census.absent,
 		    census.seen_bytes);
 	if (options->kind == KIND_SWAPCACHE && census.swapcache != census.asked)

@@ -208,7 +208,8 @@ static void test_cmdline(void)
 	}
 	check_true(parsed.bytes == (size_t)3 << 20, "3m is three mebibytes");
 	check_true(parsed.choice == 1, "a choice gives its index");
-	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"), "a list is searched for whole names");
+	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"),
+		   "a list is searched for whole names");
 	sysfs_selected("off [kernel] mtcopy", word, sizeof(word));
 	check_true(!strcmp(word, "kernel"), "the word in brackets is the selected one");
 }

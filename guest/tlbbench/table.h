@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Cross sections of nuclides over energy, and the unionised grid of all their energies: each row of it has an index into
- * the grid of every nuclide. The table is written once, and then write-protected.
+ * Cross sections of nuclides over energy, and the unionised grid of all their energies: each row of it has an index
+ * into the grid of every nuclide. The table is written once, and then write-protected.
  */
 #ifndef TLBBENCH_TABLE_H
 #define TLBBENCH_TABLE_H
