@@ -98,7 +98,7 @@ static void arrange_open_already(struct bed *bed)
 {
 	file_arrange(bed);
 	writing = open(path, O_WRONLY | O_CLOEXEC);
-	refused = migrc_number("counters/refused_file");
+	refused = migrc_number("counters/skipped_file");
 }
 
 static bool act_open_already(struct bed *bed)
@@ -106,7 +106,7 @@ static bool act_open_already(struct bed *bed)
 	bool done = put_words(writing, bed, bed->fresh);
 
 	close(writing);
-	return done && (bed->options->off || migrc_number("counters/refused_file") > refused);
+	return done && (bed->options->off || migrc_number("counters/skipped_file") > refused);
 }
 
 static bool act_truncate(struct bed *bed)

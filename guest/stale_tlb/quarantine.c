@@ -31,7 +31,7 @@ static struct {
 
 static uint64_t full(void)
 {
-	return migrc_number("counters/refused_full") + migrc_number("counters/flushed_full");
+	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
 }
 
 static void set_or_skip(struct bed *bed, const char *knob, const char *value)

@@ -31,6 +31,16 @@
 
 #include "internal.h"
 
+struct dcbm_tuning dcbm_tuning = {
+	/* The batch copy series saw little gain beyond 8 to 12. */
+	.channels = 16,
+	/* Far more than a batch takes: after it the channel is out of service. */
+	.timeout_ms = 1000,
+	.verify = DCBM_VERIFY_AUTO,
+};
+
+atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
+
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_LINGER_MS		20
 #define DCBM_SENTINEL_LEN	64

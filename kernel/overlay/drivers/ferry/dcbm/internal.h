@@ -7,6 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/ferry.h>
+#include <linux/ferry_sysfs.h>
 #include <linux/scatterlist.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -195,38 +196,40 @@ enum dcbm_verify {
  * struct dcbm_tuning - what the knobs set
  * @channels:	the most that copy one batch
  * @timeout_ms:	without progress for so long a channel is stuck
- * @verify:	whether content is compared
+ * @verify:	an enum dcbm_verify: whether content is compared
  * @force_offload: offload even what the CPU would copy faster
  */
 struct dcbm_tuning {
-	unsigned int channels;
-	unsigned int timeout_ms;
-	enum dcbm_verify verify;
+	unsigned long channels;
+	unsigned long timeout_ms;
+	unsigned long verify;
 	bool force_offload;
 };
 
-/* The counters, one file each: descriptors = completed + errors + timeouts. */
-enum dcbm_counter {
-	DCBM_DESCRIPTORS,
-	DCBM_COMPLETED,
-	DCBM_ERRORS,
-	DCBM_TIMEOUTS,
-	DCBM_LATE_COMPLETIONS,
-	DCBM_VERIFY_FAILURES,
-	DCBM_VERIFIED_BYTES,
-	DCBM_VERIFY_NS,
-	DCBM_MAP_FAILURES,
-	DCBM_PREP_FAILURES,
-	DCBM_DEADLINE_EXCEEDED,
-	DCBM_REJECTED_SLOWER,
-	DCBM_REJECTED_BUSY,
-	DCBM_REJECTED_TAGGED,
-	DCBM_CHANNELS_HUNG,
-	DCBM_CHANNELS_RECOVERED,
-	DCBM_HUNG_PAGES,
-	DCBM_LEAKED_PAGES,
-	DCBM_NR_COUNTERS,
-};
+/* The counters: descriptors = completed + errors + timeouts. */
+#define DCBM_COUNTERS(TYPE, _last) {				\
+	TYPE(DCBM_DESCRIPTORS, descriptors)			\
+	TYPE(DCBM_COMPLETED, completed)				\
+	TYPE(DCBM_ERRORS, errors)				\
+	TYPE(DCBM_TIMEOUTS, timeouts)				\
+	TYPE(DCBM_LATE_COMPLETIONS, late_completions)		\
+	TYPE(DCBM_VERIFY_FAILURES, verify_failures)		\
+	TYPE(DCBM_VERIFIED_BYTES, verified_bytes)		\
+	TYPE(DCBM_VERIFY_NS, verify_ns)				\
+	TYPE(DCBM_MAP_FAILURES, map_failures)			\
+	TYPE(DCBM_PREP_FAILURES, prep_failures)			\
+	TYPE(DCBM_DEADLINE_EXCEEDED, deadline_exceeded)		\
+	TYPE(DCBM_REJECTED_SLOWER, rejected_slower)		\
+	TYPE(DCBM_REJECTED_BUSY, rejected_busy)			\
+	TYPE(DCBM_REJECTED_TAGGED, rejected_tagged)		\
+	TYPE(DCBM_CHANNELS_HUNG, channels_hung)			\
+	TYPE(DCBM_CHANNELS_RECOVERED, channels_recovered)	\
+	TYPE(DCBM_HUNG_PAGES, hung_pages)			\
+	TYPE(DCBM_LEAKED_PAGES, leaked_pages)			\
+	_last							\
+}
+
+enum dcbm_counter DCBM_COUNTERS(FERRY_COUNTER_ID, DCBM_NR_COUNTERS);
 
 extern struct dcbm_tuning dcbm_tuning;
 extern atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
