@@ -6,7 +6,7 @@ set -eu
 
 nd=/sys/bus/nd
 dax=/sys/bus/dax
-# shellcheck source=guest/pmem.sh
+# shellcheck source=guest/scripts/pmem.sh
 . "$(dirname "$0")/pmem.sh"
 
 claim dax 2097152

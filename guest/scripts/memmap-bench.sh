@@ -13,7 +13,7 @@ watch=$1 log=$2 rounds=$3 gib=$4 devices=$5 configs=$6
 parameters=/sys/module/memmap/parameters
 nd=/sys/bus/nd
 
-# shellcheck source=guest/pmem.sh
+# shellcheck source=guest/scripts/pmem.sh
 . "$(dirname "$0")/pmem.sh"
 
 mark() {

@@ -19,9 +19,9 @@ gib=2
 leak_kb=8192
 injected=1000000
 
-# shellcheck source=guest/pmem.sh
+# shellcheck source=guest/scripts/pmem.sh
 . "$here/pmem.sh"
-# shellcheck source=guest/ktap.sh
+# shellcheck source=guest/scripts/ktap.sh
 . "$here/ktap.sh"
 
 inject() {

@@ -3,15 +3,15 @@
 # Breaks migrc on purpose, one rule after the other: prints KTAP. Of each mutation and each event that must show it, the
 # test must see stale data, the checker of the kernel must be loud, and both must be quiet again once it is mended.
 #
-#   migrc-mutations.sh ROUNDS LITMUS DIR MUTATION=EVENT[,EVENT]...
+#   migrc-faults.sh ROUNDS PROGRAM DIR MUTATION=EVENT[,EVENT]...
 #
-# ROUNDS: until which stale data must have been seen. DIR: on tmpfs, for files. MUTATION: a word of migrc's `skip`.
+# ROUNDS: until which stale data must have been seen. DIR: on tmpfs, for files. MUTATION: a word of migrc's `fault_inject`.
 # EVENT with ~ before it: only the checker must see it, since what it breaks shows too seldom.
 set -u
 
-# shellcheck source=guest/ktap.sh
+# shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
-rounds=$1 litmus=$2 dir=$3
+rounds=$1 program=$2 dir=$3
 shift 3
 migrc=/sys/kernel/mm/migration/migrc
 debug=/sys/kernel/debug/migrc
@@ -28,16 +28,16 @@ violations() {
 play() {
 	event=$1 count=$2
 	shift 2
-	"$litmus" --machine --dir "$dir" --event "$event" --rounds "$count" "$@" >litmus.json 2>&1
+	"$program" --machine --dir "$dir" --test "$event" --rounds "$count" "$@" >program.json 2>&1
 	status=$?
-	sed 's/^/# /' litmus.json
-	said=$(sed -n 's/.*"reason": "\(.*\)"}$/\1/p' litmus.json)
-	[ -n "$said" ] || said=$(tail -n 1 litmus.json)
+	sed 's/^/# /' program.json
+	said=$(sed -n 's/.*"reason": "\(.*\)"}$/\1/p' program.json)
+	[ -n "$said" ] || said=$(tail -n 1 program.json)
 	return $status
 }
 
 mend() {
-	echo >$debug/skip
+	echo >$debug/fault_inject
 	echo 1 >$migrc/drain
 }
 
@@ -49,7 +49,7 @@ one_case() {
 	[ -z "$seldom" ] || most=$few
 	before=$(violations)
 	# What cannot be set breaks nothing: the event passes, which is the failure.
-	echo "$1" >$debug/skip
+	echo "$1" >$debug/fault_inject
 	play "$2" "$most" --until-stale
 	status=$?
 	after=$(violations)

@@ -8,7 +8,7 @@
 # COMMAND: what runs meanwhile, with migrc on; what it prints become comments.
 set -u
 
-# shellcheck source=guest/ktap.sh
+# shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
 migrc=/sys/kernel/mm/migration/migrc
 debug=/sys/kernel/debug/migrc

@@ -62,13 +62,13 @@ def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path)
 
 
 def test_dma_sh_announces_as_many_results_as_it_has() -> None:
-    text = (paths.repo_root() / "guest/dma.sh").read_text()
+    text = (paths.repo_root() / "guest/scripts/dma.sh").read_text()
     plan = re.search(r'echo "1\.\.(\d+)"', text)
     assert plan and int(plan[1]) == len(re.findall(r"^report ", text, re.MULTILINE))
 
 
 def test_dma_faults_sh_announces_as_many_results_as_it_has() -> None:
-    text = (paths.repo_root() / "guest/dma-faults.sh").read_text()
+    text = (paths.repo_root() / "guest/scripts/dma-faults.sh").read_text()
     kinds = r"^\t(?:(?:testdma_case|injected_case) \"|slow_case$|allocation_case$)"
     engine = len(re.findall(kinds, text, re.MULTILINE))
     ptdma, ae4dma = (len(re.findall(rf"^\treal_case \"{name}:", text, re.MULTILINE)) for name in ("ptdma", "ae4dma"))

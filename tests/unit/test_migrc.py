@@ -111,7 +111,7 @@ class Machine:
         for name, text in {"enabled": "0", "drain": "", "quarantined_bytes": "0", "counters/ptes": "5"}.items():
             (self.sysfs / name).write_text(text + "\n")
         (self.debug / "violations").write_text("0\n")
-        (self.debug / "skip").write_text("\n")
+        (self.debug / "fault_inject").write_text("\n")
         self._write_litmus(sees, loud, heals, status)
 
     def _write_litmus(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
@@ -122,7 +122,7 @@ case "$*" in *control*) exit 0 ;; esac
 [ {status} -eq 0 ] || {{ echo '{{"reason": "not here"}}'; exit {status}; }}
 case "$*" in
 *--until-stale*)
-	[ -n "$(tr -d '[:space:]' <$debug/skip)" ] || {{ echo '{{"reason": "nothing was broken"}}'; exit 1; }}
+	[ -n "$(tr -d '[:space:]' <$debug/fault_inject)" ] || {{ echo '{{"reason": "nothing was broken"}}'; exit 1; }}
 	[ {int(loud)} = 0 ] || echo 1 >$debug/violations
 	[ {int(sees)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
 *) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
@@ -152,7 +152,7 @@ def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
         "1..4", "ok 1 a store that never happens is seen", "ok 2 gup: gup_force sees it",
         "ok 3 gup: the checker sees it in gup_force", "ok 4 gup: gup_force passes once it is mended"]
     assert machine.status == 0
-    assert (machine.debug / "skip").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
+    assert (machine.debug / "fault_inject").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
 
 
 @pytest.mark.parametrize(("kind", "wrong"), [

@@ -40,11 +40,11 @@ ALL = (
     Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
     Suite(migrc.NAME, "no CPU sees stale data by a TLB entry whose flush was deferred", "x86-numa", migrc.run,
           also=migrc.ALSO),
-    Suite(migrc.MUTATIONS_NAME, "migrc broken on purpose, which must be seen", "x86-numa", migrc.run_mutations,
+    Suite(migrc.FAULTS_NAME, "migrc with a fault injected, which must be seen", "x86-numa", migrc.run_faults,
           also=migrc.ALSO),
     Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
-    Suite(module_switch.NAME, "migrators flipped and unloaded under load", "x86-numa", module_switch.run,
+    Suite(module_switch.NAME, "migrators switched and unloaded under load", "x86-numa", module_switch.run,
           alongside=True),
     Suite(smoke.ARM64_NAME, "KUnit and the above in small, on another architecture", smoke.ARM64_BOARD,
           smoke.run_arm64),
@@ -54,5 +54,5 @@ ALL = (
 QUICK = (
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
-    Suite(smoke.NAME, "kselftests, integrity and flips in small, in one boot", "x86-numa", smoke.run),
+    Suite(smoke.NAME, "kselftests, integrity and module switching in small, in one boot", "x86-numa", smoke.run),
 )

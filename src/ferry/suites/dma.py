@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""dcbm: on engines that work, and on engines that do everything wrong. guest/dma.sh and guest/dma-faults.sh."""
+"""dcbm: on engines that work, and on engines that do everything wrong. guest/scripts/dma.sh, dma-faults.sh."""
 
 from __future__ import annotations
 
@@ -66,4 +66,4 @@ def _program(context: Context, name: str) -> Path:
 
 
 def _command(script: str, *arguments: object) -> str:
-    return shlex.join(["sh", str(paths.repo_root() / "guest" / script), *map(str, arguments)])
+    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / script), *map(str, arguments)])

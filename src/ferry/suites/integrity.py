@@ -33,11 +33,11 @@ def run(context: Context) -> list[Result]:
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """One job a migrator and kind of store; the quick choice is the one in which most can go wrong."""
-    two = _mtcopy(context, kernel, 2, "cached")
+    two = _mtcopy(context, kernel, 2, "never")
     if context.quick:
         return [two]
     plain = _job(context, "kernel", "kernel", guest_boot.select("kernel"))
-    return [_warmup(context), plain, two, _mtcopy(context, kernel, 4, "streaming")]
+    return [_warmup(context), plain, two, _mtcopy(context, kernel, 4, "always")]
 
 
 def _warmup(context: Context) -> Job:
@@ -45,9 +45,9 @@ def _warmup(context: Context) -> Job:
     return Job(NAME, "warm-up", command, WARMUP_S + AROUND_S)
 
 
-def _mtcopy(context: Context, kernel: Kernel, threads: int, stores: str) -> Job:
-    setup = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=threads, stores=stores))
-    return _job(context, f"mtcopy{threads}-{stores}", "mtcopy", setup)
+def _mtcopy(context: Context, kernel: Kernel, threads: int, nontemporal: str) -> Job:
+    setup = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=threads, nontemporal=nontemporal))
+    return _job(context, f"mtcopy{threads}-{nontemporal}", "mtcopy", setup)
 
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
@@ -57,7 +57,7 @@ def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> 
 
 def _command(context: Context, seconds: int, *more: str) -> str:
     """integrity for so long, on a disk of its own."""
-    wrapper = shlex.quote(str(paths.repo_root() / "guest/with-ext4.sh"))
+    wrapper = shlex.quote(str(paths.repo_root() / "guest/scripts/with-ext4.sh"))
     words = ("sh", wrapper, str(DISK_MIB), program(context), "--ktap", "--seconds", str(seconds), "--file @", *more)
     return " ".join(words)
 

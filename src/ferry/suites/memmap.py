@@ -27,7 +27,7 @@ def run(context: Context) -> list[Result]:
     (context.logs / qemu.NVDIMM_IMAGE).touch()
     context = dataclasses.replace(context, board=equipped)
     kernel = guest_boot.debug_kernel(context)
-    script = paths.repo_root() / "guest/memmap-rebind.sh"
+    script = paths.repo_root() / "guest/scripts/memmap-rebind.sh"
     command = shlex.join(["sh", str(script), str(kernel.modules["memmap_watch"]), str(ROUNDS)])
     job = Job(NAME, "rebind", command, 4 * ROUNDS * ROUND_S)
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """migrc's rule: no CPU whose TLB flush was deferred may ever see what must not be seen any more.
 
-The suite runs every event of guest/litmus on a kernel that is sound; the suite of mutations breaks the rule on purpose,
+The suite runs every event of guest/stale_tlb on a kernel that is sound; the suite of faults breaks the rule on purpose,
 in each place where it is kept, and wants both the events and the kernel's own checker to see it.
 """
 
@@ -19,7 +19,7 @@ from ferry.suites.result import Result
 from ferry.vm import guest_programs, splat, tcg
 
 NAME = "migrc"
-MUTATIONS_NAME = "migrc-mutations"
+FAULTS_NAME = "migrc-faults"
 #: Another board on which both suites run when they are named.
 ALSO = ("zcu102",)
 
@@ -37,7 +37,7 @@ MOST_EVENTS = 48
 LOAD_S = 30
 SHORT_LOAD_S = 10
 AROUND_S = 180
-#: What patches code behind a breakpoint, see suites.flips: it has its own boot, with one thread for all CPUs.
+#: What patches code behind a breakpoint, see suites.module_switch: it has its own boot, with one thread for all CPUs.
 SWITCH = "kill_switch,uprobe"
 #: Again in that boot, whose kernel zeroes what is freed: the reader would see zeroes.
 ZEROING = "init_on_free=1"
@@ -45,20 +45,20 @@ ZEROED = "reuse"
 FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
 DISK_MIB = 64
 #: A file system in memory of which nothing else is known.
-DIRECTORY = "/tmp/ferry-litmus"
-_MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs litmus {DIRECTORY}")
+DIRECTORY = "/tmp/ferry-stale-tlb"
+_MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs stale_tlb {DIRECTORY}")
 
-#: Before an event that shows a mutation too seldom: then only the checker must see it. What the hook is for ends there
+#: Before an event that shows a fault too seldom: then only the checker must see it. What the hook is for ends there
 #: with a flush of the kernel's own, and until then the moment is short: reclaim's at the end of its batch (swap_fault),
 #: mprotect(2)'s and userfaultfd's at the end of their range (mprotect_write, uffd_wp, uffd_move), that of a CPU that
 #: comes back (cpu_hotplug). And no reader can see a page that is merely missing (hot_unplug). mprotect_race loses
 #: stores in one run after 15 rounds, in another in none of 400.
 SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/skip, and the events that must show it. What two hooks see to, one after the other,
+#: A word of /sys/kernel/debug/migrc/fault_inject, and the events that must show it. What two hooks see to, one after the other,
 #: shows by `generation`, with which none does anything. Not here are those where what the kernel flushes by itself is
 #: enough: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe,
 #: thp_collapse, thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
-MUTATIONS: dict[str, tuple[str, ...]] = {
+FAULTS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
     "gup": ("gup_force",),
@@ -81,10 +81,10 @@ MUTATIONS: dict[str, tuple[str, ...]] = {
 #: in 60.
 SELDOM_FOREIGN = ("mremap", "dontneed", "mixed", "fork_child", "exec_exit", "ksm")
 #: Those whose moment is short need many rounds.
-MUTATION_ROUNDS = 2000
-SHORT_MUTATION_ROUNDS = 400
+FAULT_ROUNDS = 2000
+SHORT_FAULT_ROUNDS = 400
 
-#: What the checker says on the console when a mutation has done its work.
+#: What the checker says on the console when an injected fault has done its work.
 CHECKER = splat.Report("BUG: migrc: ", "migrc: end of report")
 
 
@@ -102,9 +102,9 @@ def run(context: Context) -> list[Result]:
     ]
 
 
-def run_mutations(context: Context) -> list[Result]:
+def run_faults(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    return guest_boot.run_jobs(context, kernel, [mutations_job(context)], MUTATIONS_NAME, expected=(CHECKER,))
+    return guest_boot.run_jobs(context, kernel, [faults_job(context)], FAULTS_NAME, expected=(CHECKER,))
 
 
 def rounds(context: Context) -> int:
@@ -120,46 +120,46 @@ def jobs(context: Context, *choice: str) -> list[Job]:
     disk = shlex.quote(str(_script("with-ext4.sh")))
     load = f"sh {shlex.quote(str(_script('migrc.sh')))} sh {disk} {integrity.DISK_MIB} {integrity.program(context)}"
     load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
-    on_disk = f"sh {disk} {DISK_MIB} {_litmus(context, '--event', ','.join(FILES))} --dir @"
-    events = _litmus(context, "--dir", DIRECTORY, *choice)
+    on_disk = f"sh {disk} {DISK_MIB} {_stale_tlb(context, '--test', ','.join(FILES))} --dir @"
+    events = _stale_tlb(context, "--dir", DIRECTORY, *choice)
     return [
-        Job(NAME, "litmus", events, _seconds(context, MOST_EVENTS), _setup(context)),
-        Job(NAME, "litmus-ext4", on_disk, _seconds(context, len(FILES))),
+        Job(NAME, "stale_tlb", events, _seconds(context, MOST_EVENTS), _setup(context)),
+        Job(NAME, "stale_tlb-ext4", on_disk, _seconds(context, len(FILES))),
         Job(NAME, "integrity", load, seconds + AROUND_S),
     ]
 
 
 def switch_job(context: Context) -> Job:
     """The switch flipped, a probe set, frames zeroed, under the script that asks the checker at the end."""
-    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_litmus(context, '--event', f'{SWITCH},{ZEROED}')}"
+    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_stale_tlb(context, '--test', f'{SWITCH},{ZEROED}')}"
     return Job(NAME, "patching", command, _seconds(context, 3) + AROUND_S)
 
 
-def mutations(context: Context) -> dict[str, tuple[str, ...]]:
-    """MUTATIONS, as the board shows them."""
+def faults(context: Context) -> dict[str, tuple[str, ...]]:
+    """FAULTS, as the board shows them."""
     if not _foreign(context):
-        return MUTATIONS
+        return FAULTS
     return {word: tuple(SELDOM * (event in SELDOM_FOREIGN) + event for event in events)
-            for word, events in MUTATIONS.items()}
+            for word, events in FAULTS.items()}
 
 
 def bare(event: str) -> str:
-    """An event of MUTATIONS without what stands before it."""
+    """An event of FAULTS without what stands before it."""
     return event.lstrip(SELDOM)
 
 
-def mutations_job(context: Context) -> Job:
-    """Every mutation, in one boot."""
-    count = MUTATION_ROUNDS if context.thorough else SHORT_MUTATION_ROUNDS
-    pairs = [f"{word}={','.join(events)}" for word, events in mutations(context).items()]
-    words = ["sh", _script("migrc-mutations.sh"), count, _program(context), DIRECTORY, *pairs]
-    cases = sum(len(events) for events in MUTATIONS.values())
+def faults_job(context: Context) -> Job:
+    """Every fault, in one boot."""
+    count = FAULT_ROUNDS if context.thorough else SHORT_FAULT_ROUNDS
+    pairs = [f"{word}={','.join(events)}" for word, events in faults(context).items()]
+    words = ["sh", _script("migrc-faults.sh"), count, _program(context), DIRECTORY, *pairs]
+    cases = sum(len(events) for events in FAULTS.values())
     seconds = cases * (count * ROUND_S + EVENT_AROUND_S) + AROUND_S
-    return Job(MUTATIONS_NAME, MUTATIONS_NAME, shlex.join(map(str, words)), seconds, _setup(context))
+    return Job(FAULTS_NAME, FAULTS_NAME, shlex.join(map(str, words)), seconds, _setup(context))
 
 
 def _setup(context: Context) -> tuple[str, ...]:
-    """What litmus needs: a directory on tmpfs, and memory that can go, which arm64 has only where it was added."""
+    """What stale_tlb needs: a directory on tmpfs, and memory that can go, which arm64 has only where it was added."""
     added = (shlex.join(["sh", str(_script("add-memory.sh"))]),) if context.board.added_mib else ()
     return (*_MOUNT, *added)
 
@@ -177,14 +177,14 @@ def _limit(context: Context) -> int:
     return rounds(context) * (FOREIGN_ROUND_S if _foreign(context) else ROUND_S) + EVENT_AROUND_S
 
 
-def _litmus(context: Context, *more: str) -> str:
+def _stale_tlb(context: Context, *more: str) -> str:
     words = ("--ktap", "--machine", "--rounds", str(rounds(context)), "--limit", str(_limit(context)), *more)
     return shlex.join([_program(context), *words])
 
 
 def _program(context: Context) -> str:
-    return str(guest_programs.programs(context.board.arch)["litmus"])
+    return str(guest_programs.programs(context.board.arch)["stale_tlb"])
 
 
 def _script(name: str) -> Path:
-    return paths.repo_root() / "guest" / name
+    return paths.repo_root() / "guest/scripts" / name

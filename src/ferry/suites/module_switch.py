@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The selector flipped and mtcopy loaded and unloaded while pages are moved: no splat, no wrong byte, no leak."""
+"""Migrators switched and mtcopy loaded and unloaded while pages are moved: no splat, no wrong byte, no leak."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
 from ferry.vm import tcg
 
-NAME = "flips"
-#: Enough to hold references while the module goes; with all antagonists, unloading waits its turn for CPUs.
-ANTAGONISTS = "read,write,fork,odirect,uring"
-THOROUGH_FLIPS = 1000
-FLIPS = 300
-QUICK_FLIPS = 10
+NAME = "module_switch"
+#: Enough to hold references while the module goes; with all stressors, unloading waits its turn for CPUs.
+STRESSORS = "read,write,fork,odirect,uring"
+THOROUGH_SWITCHES = 1000
+SWITCHES = 300
+QUICK_SWITCHES = 10
 #: The slowest cycle of load, select, deselect, unload that is still no failure.
-FLIP_S = 2
+SWITCH_S = 2
 AROUND_S = 120
 
 
@@ -32,12 +32,12 @@ def run(context: Context) -> list[Result]:
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
-    """One job: integrity with its flipper, which loads and unloads the module itself."""
-    flips = QUICK_FLIPS if context.quick else THOROUGH_FLIPS if context.thorough else FLIPS
+    """One job: integrity with its switcher, which loads and unloads the module itself."""
+    switches = QUICK_SWITCHES if context.quick else THOROUGH_SWITCHES if context.thorough else SWITCHES
     module = shlex.quote(str(kernel.modules[guest_boot.MODULE]))
-    command = f"{integrity.program(context)} --ktap --seconds 1 --only {ANTAGONISTS} --flip --module {module}"
-    warmup = f"{command} --flips {QUICK_FLIPS} --leak-kb {integrity.WARMUP_LEAK_KIB}"
+    command = f"{integrity.program(context)} --ktap --seconds 1 --only {STRESSORS} --switch --module {module}"
+    warmup = f"{command} --switches {QUICK_SWITCHES} --leak-kb {integrity.WARMUP_LEAK_KIB}"
     return [
-        Job(NAME, "warm-up", warmup, int(QUICK_FLIPS * FLIP_S) + AROUND_S),
-        Job(NAME, NAME, f"{command} --flips {flips}", int(flips * FLIP_S) + AROUND_S),
+        Job(NAME, "warm-up", warmup, int(QUICK_SWITCHES * SWITCH_S) + AROUND_S),
+        Job(NAME, NAME, f"{command} --switches {switches}", int(switches * SWITCH_S) + AROUND_S),
     ]

@@ -9,7 +9,7 @@ from ferry.suites import guest_boot, integrity, kunit, module_switch, selftests
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
-NAME = "boot"
+NAME = "smoke"
 
 
 def run(context: Context) -> list[Result]:
@@ -18,7 +18,7 @@ def run(context: Context) -> list[Result]:
     return guest_boot.run_jobs(context, kernel, jobs, NAME)
 
 
-ARM64_NAME = "arm64"
+ARM64_NAME = "smoke"
 ARM64_BOARD = "zcu102"
 
 

@@ -125,7 +125,7 @@ def write_initramfs(
 
 
 def _scripts() -> list[Path]:
-    return sorted((paths.repo_root() / "guest").glob("*.sh"))
+    return sorted((paths.repo_root() / "guest/scripts").glob("*.sh"))
 
 
 def _shared(share: Path) -> list[Path]:

@@ -445,7 +445,8 @@ static void testdma_make_files(void)
 	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
 	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
 	debugfs_create_atomic_t("suspends", 0444, testdma_dir, &testdma_suspends);
-	debugfs_create_atomic_t("channels_in_suspend", 0444, testdma_dir, &testdma_channels_in_suspend);
+	debugfs_create_atomic_t("channels_in_suspend", 0444, testdma_dir,
+				&testdma_channels_in_suspend);
 	for (i = 0; i < TESTDMA_NR_FAULTS; i++) {
 		debugfs_create_u32(testdma_names[i], 0644, testdma_dir, &testdma_rate[i]);
 		debugfs_create_atomic_t(testdma_hit_names[i], 0444, testdma_dir,
