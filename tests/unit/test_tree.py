@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tiny_kernel import CORE, MIGRATE, PATCH, make_clone, make_source, make_tree, write
+from tiny_kernel import BASE_TOML, CORE, MIGRATE, PATCH, PATCH_NAME, make_clone, make_source, make_tree, write
 
 from ferry import progress
 from ferry.errors import InfraError, UsageError
@@ -20,6 +20,56 @@ from ferry.series.source import Source
 @pytest.fixture
 def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return make_clone(monkeypatch, tmp_path)
+
+
+MORE = """From: A Developer <dev@example.org>
+Date: Fri, 20 Nov 2026 23:00:00 +0000
+Subject: [PATCH] mm: more hooks
+
+Say why.
+---
+diff --git a/mm/migrate.c b/mm/migrate.c
+--- a/mm/migrate.c
++++ b/mm/migrate.c
+@@ -9,6 +9,7 @@
+ line 9
+ line 10
+ ferry_hook();
++more_hook();
+ line 11
+ line 12
+ line 13
+"""
+LONE = """From: A Developer <dev@example.org>
+Date: Fri, 20 Nov 2026 23:30:00 +0000
+Subject: [PATCH] mm: change other
+
+Say why.
+---
+diff --git a/mm/other.c b/mm/other.c
+--- a/mm/other.c
++++ b/mm/other.c
+@@ -1 +1,2 @@
+ other
++else
+"""
+
+
+@pytest.fixture
+def two(clone: Path, base: Source) -> Path:
+    """The clone with two more series, in the form in which import writes them."""
+    write(clone / "kernel", {
+        "base.toml": BASE_TOML.replace("hook = []", 'more = ["hook"]\nhook = []\nlone = []'),
+        "series/more/0001-more.patch": MORE, "series/more/cover-letter": "mm: more hooks\n\nThis is why.\n",
+        "series/lone/0001-lone.patch": LONE,
+    })
+    return clone
+
+
+def checks_of_series(base: Source) -> list[str]:
+    """What the checks of each series find; checkpatch is none of the made-up tree."""
+    return [line for series in patches.all_series() for outcome in checks._series(base, series)
+            if "checkpatch" not in outcome.name for line in outcome.wrong]
 
 
 @pytest.fixture
@@ -61,7 +111,7 @@ def test_a_umask_rewrites_nothing(clone: Path, base: Source) -> None:
 
 def test_what_left_the_series_leaves_the_tree(clone: Path, base: Source) -> None:
     tree.prepare(base, "ferry")
-    (clone / "kernel/patches/7.3/series").write_text("")
+    (clone / "kernel/series/hook" / PATCH_NAME).unlink()
     made = tree.prepare(base, "ferry")
     assert (made / "mm/migrate.c").read_text() == MIGRATE
     assert not (made / "mm/ferry/core.c").exists()
@@ -86,8 +136,7 @@ def test_patch_of_a_file_that_is_gone_names_it(clone: Path, base: Source) -> Non
 
 def test_nothing_is_half_applied(clone: Path, base: Source, tmp_path: Path) -> None:
     second = PATCH.replace("ferry_hook", "other_hook").replace("Overlay: mm/ferry\n", "").replace("line 12", "gone 12")
-    series = "0001-mm-ferry-hook-the-ferry-in.patch\n2.patch\n"
-    write(clone / "kernel/patches/7.3", {"series": series, "2.patch": second})
+    write(clone / "kernel/series/hook", {"2.patch": second})
     with pytest.raises(InfraError, match=r"2\.patch"):
         tree.prepare(base, "ferry")
     made = tree.ferry_tree(base)
@@ -109,7 +158,7 @@ def apply_mails(base: Source, mails: list[Path], repo: Path) -> None:
 
 
 def test_export_is_accepted_by_git_am(clone: Path, base: Source, tmp_path: Path) -> None:
-    cover, *mails = gitrepo.export(base, tmp_path / "mails", signoff=False)
+    cover, *mails = gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
     assert cover.name == "0000-cover-letter.patch"
     apply_mails(base, mails, tmp_path / "am")
     assert (tmp_path / "am/mm/ferry/core.c").read_text() == CORE
@@ -124,14 +173,14 @@ def test_export_signs_off_as_the_exporter(clone: Path, base: Source, tmp_path: P
                                           monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_COMMITTER_NAME", "Some One")
     monkeypatch.setenv("GIT_COMMITTER_EMAIL", "one@example.org")
-    mails = gitrepo.export(base, tmp_path / "mails", signoff=True)
+    mails = gitrepo.export(base, "hook", tmp_path / "mails", signoff=True)
     assert "Signed-off-by: Some One <one@example.org>" in mails[1].read_text()
 
 
 def test_export_spares_older_mails(clone: Path, base: Source, tmp_path: Path) -> None:
-    gitrepo.export(base, tmp_path / "mails", signoff=False)
+    gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
     with pytest.raises(UsageError, match="holds patches already"):
-        gitrepo.export(base, tmp_path / "mails", signoff=False)
+        gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
 
 
 def contents(directory: Path) -> dict[str, str]:
@@ -140,20 +189,77 @@ def contents(directory: Path) -> dict[str, str]:
             for name, path in found.items()}
 
 
-def test_import_undoes_export(clone: Path, base: Source, tmp_path: Path) -> None:
+def test_import_undoes_checkout(clone: Path, base: Source, tmp_path: Path) -> None:
     before = contents(clone / "kernel")
-    gitrepo.export(base, tmp_path / "mails", signoff=False)
-    gitrepo.import_mails(tmp_path / "mails", base)
+    tree.checkout(base, tmp_path / "git")
+    gitrepo.import_tree(tmp_path / "git", base)
     assert contents(clone / "kernel") == before
 
 
+def test_series_are_checked_out_and_imported_each_in_its_folder(two: Path, base: Source, tmp_path: Path) -> None:
+    tree.checkout(base, tmp_path / "git")
+    gitrepo.import_tree(tmp_path / "git", base)
+    assert [(series.name, [patch.name for patch in series.patches]) for series in patches.all_series()] == [
+        ("hook", [PATCH_NAME]), ("more", ["0001-mm-more-hooks.patch"]), ("lone", ["0001-mm-change-other.patch"])]
+    assert patches.find("more").cover == ("mm: more hooks", "This is why.")
+    write(tmp_path / "git", {"mm/other.c": "changed\n"})
+    gitrepo.git(tmp_path / "git", "commit", "-qam", "mm: other\n\nSeries: hook")
+    gitrepo.import_tree(tmp_path / "git", base)
+    assert [patch.name for patch in patches.find("hook").patches] == [PATCH_NAME, "0002-mm-other.patch"]
+    assert "Series:" not in patches.find("hook").patches[1].text
+
+
+def test_a_commit_of_no_series_is_refused(clone: Path, base: Source, tmp_path: Path) -> None:
+    tree.checkout(base, tmp_path / "git")
+    write(tmp_path / "git", {"mm/other.c": "changed\n"})
+    gitrepo.git(tmp_path / "git", "commit", "-qam", "mm: other\n\nSeries: nosuch")
+    with pytest.raises(UsageError, match=r'"mm: other" is of no series .* nosuch'):
+        gitrepo.import_tree(tmp_path / "git", base)
+
+
+def test_a_series_applies_to_its_prerequisites(two: Path, base: Source, tmp_path: Path) -> None:
+    """more is before hook in base.toml, and stands on it; lone on nothing."""
+    assert [(series.name, series.requires) for series in patches.all_series()] == [
+        ("hook", ()), ("more", ("hook",)), ("lone", ())]
+    assert [patch.name for patch in patches.load()] == [PATCH_NAME, "0001-more.patch", "0001-lone.patch"]
+    cover, mail = gitrepo.export(base, "more", tmp_path / "mails", signoff=False)
+    assert "Subject: [PATCH 0/1] mm: more hooks" in cover.read_text()
+    assert "Prerequisites: the series hook." in cover.read_text()
+    assert "more_hook();" in mail.read_text() and "+ferry_hook();" not in mail.read_text()
+    gitrepo.applies(base, patches.find("more"), [mail])
+    (lone,) = gitrepo.export(base, "lone", tmp_path / "lone", signoff=False)
+    gitrepo.applies(base, patches.find("lone"), [lone])
+    assert checks_of_series(base) == []
+
+
+def test_a_series_that_lacks_a_prerequisite_is_seen(two: Path, base: Source) -> None:
+    (two / "kernel/base.toml").write_text(BASE_TOML.replace("hook = []", "hook = []\nmore = []\nlone = []"))
+    assert any("0001-more.patch does not apply" in line for line in checks_of_series(base))
+
+
+@pytest.mark.parametrize(("listed", "reason"), [
+    ('hook = ["hook"]', "hook requires hook, which requires it"),
+    ('hook = ["more"]\nmore = ["hook"]', "more requires hook, which requires it"),
+    ('hook = ["gone"]', "hook requires gone, which is no series"),
+])
+def test_prerequisites_that_cannot_be_are_refused(clone: Path, listed: str, reason: str) -> None:
+    (clone / "kernel/base.toml").write_text(BASE_TOML.replace("hook = []", listed))
+    with pytest.raises(UsageError, match=reason):
+        patches.all_series()
+
+
+def test_an_unknown_series_is_named(clone: Path, base: Source, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no series is called 'hok'"):
+        gitrepo.export(base, "hok", tmp_path, signoff=False)
+
+
 def test_tree_brings_edits_back(clone: Path, base: Source, tmp_path: Path) -> None:
-    tree.make_git(base, tmp_path / "git")
+    tree.checkout(base, tmp_path / "git")
     write(tmp_path / "git", {"mm/ferry/core.c": CORE + "/* edited */\n", "mm/ferry/more.c": "int x;\n",
                              "mm/other.c": "changed\n"})
     gitrepo.git(tmp_path / "git", "add", "-A")
     gitrepo.git(tmp_path / "git", "commit", "-qm", "mm/ferry: more\n\nBecause.")
-    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+    gitrepo.import_tree(tmp_path / "git", base)
     assert (clone / "kernel/overlay/mm/ferry/core.c").read_text().endswith("/* edited */\n")
     first, second = patches.load()
     assert first.overlay == ["mm/ferry/core.c"]
@@ -163,42 +269,51 @@ def test_tree_brings_edits_back(clone: Path, base: Source, tmp_path: Path) -> No
 
 
 def test_uncommitted_edits_are_not_lost_silently(clone: Path, base: Source, tmp_path: Path) -> None:
-    tree.make_git(base, tmp_path / "git")
+    tree.checkout(base, tmp_path / "git")
     (tmp_path / "git/mm/other.c").write_text("changed\n")
     with pytest.raises(UsageError, match="not committed"):
-        gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+        gitrepo.import_tree(tmp_path / "git", base)
 
 
 def test_an_import_overwrites_nothing_that_git_does_not_have(clone: Path, base: Source, tmp_path: Path) -> None:
-    tree.make_git(base, tmp_path / "git")
+    tree.checkout(base, tmp_path / "git")
     core, new = clone / "kernel/overlay/mm/ferry/core.c", clone / "kernel/overlay/mm/ferry/new.c"
     gitrepo.init(clone)
     gitrepo.git(clone, "add", "kernel")
     new.write_text("int fresh;\n")
     core.write_text("edited in place\n")
     with pytest.raises(UsageError, match="changes that git does not have"):
-        gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+        gitrepo.import_tree(tmp_path / "git", base)
     assert core.read_text() == "edited in place\n" and new.exists() and len(patches.load()) == 1
     gitrepo.git(clone, "add", "kernel")
-    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")
+    gitrepo.import_tree(tmp_path / "git", base)
     assert core.read_text() == CORE and not new.exists()
-    gitrepo.bring_back(tmp_path / "git", base, f"{gitrepo.BASE_TAG}..HEAD")  # what it brought itself may go
+    gitrepo.import_tree(tmp_path / "git", base)  # what it brought itself may go
 
 
 def test_mails_in_an_old_encoding_are_taken(clone: Path, base: Source, tmp_path: Path) -> None:
-    (mail,) = gitrepo.export(base, tmp_path / "mails", signoff=False)[1:]
+    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)[1:]
     text = mail.read_text().replace("Say why.", "Sag, warum: f\xfcr die F\xe4hre.").replace("A Developer", "An Author")
     plain = "MIME-Version: 1.0\nContent-Type: text/plain; charset=ISO-8859-1\nContent-Transfer-Encoding: 8bit\n\n"
     head, _, body = text.partition("\n\n")
     mail.write_bytes(f"{head}\n{plain}{body}".encode("latin-1"))
-    gitrepo.import_mails(tmp_path / "mails", base)
+    tree.checkout(base, tmp_path / "git")
+    gitrepo.git(tmp_path / "git", "reset", "-q", "--hard", gitrepo.BASE_TAG)
+    gitrepo.git(tmp_path / "git", "am", "-q", mail)
+    gitrepo.git(tmp_path / "git", "commit", "-q", "--amend", "-m", mail_message(tmp_path / "git"))
+    gitrepo.import_tree(tmp_path / "git", base)
     assert "f\xfcr die F\xe4hre" in patches.load()[0].body
+
+
+def mail_message(repo: Path) -> str:
+    return gitrepo.git(repo, "log", "-1", "--format=%B") + "\nSeries: hook\n"
 
 
 def wrong(base: Source) -> list[str]:
     """Every complaint of the checks but checkpatch's, which the made-up tree has not."""
     series, overlay = patches.load(), patches.overlay_files()
     found = [*checks._base_version(base), *checks._introductions(series, overlay), *checks._application(base, series)]
+    found += checks._folders(patches.all_series())
     return [*found, *checks._signed(series, overlay), *checks._names(series, overlay)]
 
 
@@ -206,31 +321,36 @@ def test_checks_hold_on_a_good_series(clone: Path, base: Source) -> None:
     assert wrong(base) == []
 
 
-def test_a_step_is_compiled_once_and_again_when_it_changes(clone: Path, base: Source, tmp_path: Path,
+def test_a_step_is_compiled_once_and_again_when_it_changes(two: Path, base: Source, tmp_path: Path,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled: list[int] = []
+    compiled: list[list[str]] = []
 
-    def compile_step(source: Source, series: list[patches.Patch], number: int, home: Path) -> None:
-        compiled.append(number)
+    def compile_step(source: Source, series: list[patches.Patch], home: Path) -> None:
+        compiled.append([patch.name for patch in series])
         home.mkdir(parents=True)
 
     monkeypatch.setattr(series_build, "_build_step", compile_step)
     monkeypatch.setattr(series_build.config, "fragments", lambda *args, **rest: [])
     for _ in range(2):
-        assert [outcome.wrong for outcome in series_build.builds(base, progress.Stage(""))] == [()]
-    assert compiled == [1]
-    write(clone / "kernel", {"overlay/mm/ferry/core.c": "int ferry_other(void)\n{\n\treturn 1;\n}\n"})
+        assert [outcome.wrong for outcome in series_build.builds(base, progress.Stage(""))] == [(), (), ()]
+    assert compiled == [[PATCH_NAME], [PATCH_NAME, "0001-more.patch"], ["0001-lone.patch"]]
+    write(two / "kernel", {"overlay/mm/ferry/core.c": "int ferry_other(void)\n{\n\treturn 1;\n}\n"})
     list(series_build.builds(base, progress.Stage("")))
-    assert compiled == [1, 1]
+    assert compiled[3:] == compiled[:2]
 
 
 @pytest.mark.parametrize(("files", "complaint"), [
     ({"overlay/mm/lone.c": "int x;\n"}, "mm/lone.c is introduced by no patch"),
     ({"overlay/mm/ferry/core.c": "EXPORT_SYMBOL_GPL(migrate_fast);\n"}, "exports migrate_fast"),
     ({"overlay/mm/ferry/core.c": "struct migrator {\n};\n"}, "upstream's name struct migrator"),
+    ({"overlay/mm/ferry/core.c": "memcpy_streaming(to, from, bytes);\n"}, "upstream's name memcpy_streaming"),
+    ({"overlay/mm/ferry/core.c": "memcpy_nt(to, from, bytes);\n"}, "upstream's name memcpy_nt"),
+    ({"series/lone/0001-x.patch": PATCH}, "names no series lone"),
+    ({"base.toml": BASE_TOML.replace("hook = []", "hook = []\nmore = []")}, "the series more is empty"),
+    ({"series/hook/0002-x.patch": PATCH, "series/hook/cover-letter": ""}, "has no cover-letter"),
     ({"overlay/mm/ferry/core.c": "Signed-off-by: Tool <t@example.org>\n"}, "carries a Signed-off-by"),
-    ({"patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": PATCH.replace("mm/ferry\n", "mm/fairy\n")}, "mm/fairy"),
-    ({"patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": PATCH.replace("@@ -8,6 +8,7", "@@ -5,6 +5,7")}, "hunk 1"),
+    ({f"series/hook/{PATCH_NAME}": PATCH.replace("mm/ferry\n", "mm/fairy\n")}, "mm/fairy"),
+    ({f"series/hook/{PATCH_NAME}": PATCH.replace("@@ -8,6 +8,7", "@@ -5,6 +5,7")}, "hunk 1"),
 ])
 def test_checks_see(clone: Path, base: Source, files: dict[str, str], complaint: str) -> None:
     write(clone / "kernel", files)

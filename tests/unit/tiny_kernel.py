@@ -17,7 +17,8 @@ BASE_TOML = """
 version = "7.3.4"
 oldest = "7.3.0"
 newest = "7.3.99"
-patches = "patches/7.3"
+[series]
+hook = []
 [debian]
 package = "linux-source-7.3"
 version = "7.3.4-1"
@@ -54,6 +55,7 @@ index 111111111111..222222222222 100644
  line 13
 """
 
+PATCH_NAME = "0001-mm-ferry-hook-the-ferry-in.patch"
 CORE = "int ferry_hook(void)\n{\n\treturn 0;\n}\n"
 
 
@@ -75,8 +77,8 @@ def make_clone(monkeypatch: pytest.MonkeyPatch, root: Path, *, patch: str = PATC
     """A clone with one patch and one overlay file, and an empty cache, in place of the real ones."""
     write(root / "clone/kernel", {
         "base.toml": BASE_TOML,
-        "patches/7.3/series": "0001-mm-ferry-hook-the-ferry-in.patch\n",
-        "patches/7.3/0001-mm-ferry-hook-the-ferry-in.patch": patch,
+        "series/hook/cover-letter": "mm/ferry: a hook\n\nThis is why.\n",
+        f"series/hook/{PATCH_NAME}": patch,
         "overlay/mm/ferry/core.c": CORE,
     })
     monkeypatch.setattr(paths, "repo_root", lambda: root / "clone")
