@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""migrc's suites: what they ask of litmus exists; the scripts say what they saw, of stand-ins for the kernel."""
+"""migrc's suites: what they ask of stale_tlb exists; the scripts say what they saw, of stand-ins for the kernel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def words() -> set[str]:
 
 
 def events() -> set[str]:
-    """As their definitions in guest/coherence name them."""
-    sources = (paths.repo_root() / "guest/coherence").glob("*.c")
+    """As their definitions in guest/stale_tlb name them."""
+    sources = (paths.repo_root() / "guest/stale_tlb").glob("*.c")
     return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
 
 
 @pytest.fixture(autouse=True)
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {name: Path(f"/p/{name}") for name in ("litmus", "integrity")}
+    made = {name: Path(f"/p/{name}") for name in ("stale_tlb", "integrity")}
     monkeypatch.setattr(guest_programs, "programs", lambda arch: made)
 
 
@@ -39,19 +39,19 @@ def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) 
 
 
 def test_every_mutation_has_an_event() -> None:
-    assert set(migrc.MUTATIONS) == words() and len(words()) > 10
-    assert all(cases for cases in migrc.MUTATIONS.values())
+    assert set(migrc.FAULTS) == words() and len(words()) > 10
+    assert all(cases for cases in migrc.FAULTS.values())
 
 
 def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
-    here, there = (migrc.mutations(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
+    here, there = (migrc.faults(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
     assert {word: [migrc.bare(event) for event in cases] for word, cases in there.items()} == {
         word: [migrc.bare(event) for event in cases] for word, cases in here.items()}
     assert "~mremap" in there["unmap"] and "munmap" in there["unmap"] and "~mremap" not in here["unmap"]
 
 
 def test_events_exist_and_fit_in_the_time() -> None:
-    broken = {migrc.bare(event) for cases in migrc.MUTATIONS.values() for event in cases}
+    broken = {migrc.bare(event) for cases in migrc.FAULTS.values() for event in cases}
     named = broken | {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED}
     assert named <= events() and "control" in events()
     assert 30 < len(events()) <= migrc.MOST_EVENTS
@@ -60,8 +60,8 @@ def test_events_exist_and_fit_in_the_time() -> None:
 @pytest.mark.parametrize(("board", "adds"), [("x86-numa", False), ("zcu102", True)])
 def test_memory_is_added_where_there_is_some_to_add(tmp_path: Path, board: str, *, adds: bool) -> None:
     here = context(tmp_path, board)
-    litmus, *others = migrc.jobs(here)
-    for job in (litmus, migrc.mutations_job(here)):
+    stale_tlb, *others = migrc.jobs(here)
+    for job in (stale_tlb, migrc.faults_job(here)):
         assert any("add-memory.sh" in line for line in job.setup) == adds
     assert not any(job.setup for job in others)
 
@@ -91,7 +91,7 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", run_jobs)
     migrc.run(context(tmp_path))
     assert [boot[:-1] for boot in boots] == [("migrc", False, False), ("migrc-switch", True, True)]
-    assert "--except kill_switch" in boots[0][-1] and "--event kill_switch" in boots[1][-1]
+    assert "--except kill_switch" in boots[0][-1] and "--test kill_switch" in boots[1][-1]
     assert ",reuse" in boots[1][-1]
     boots.clear()
     migrc.run(context(tmp_path, "zcu102"))
@@ -99,7 +99,7 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Machine:
-    """A stand-in for the kernel's files, and a litmus that sees and says as it is told."""
+    """A stand-in for the kernel's files, and a stale_tlb that sees and says as it is told."""
 
     def __init__(
         self, home: Path, *, sees: bool = True, loud: bool = True, heals: bool = True, status: int = 0
@@ -112,11 +112,11 @@ class Machine:
             (self.sysfs / name).write_text(text + "\n")
         (self.debug / "violations").write_text("0\n")
         (self.debug / "fault_inject").write_text("\n")
-        self._write_litmus(sees, loud, heals, status)
+        self._write_stale_tlb(sees, loud, heals, status)
 
-    def _write_litmus(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
-        self.litmus = self.home / "litmus"
-        self.litmus.write_text(f"""#!/bin/sh
+    def _write_stale_tlb(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
+        self.stale_tlb = self.home / "stale_tlb"
+        self.stale_tlb.write_text(f"""#!/bin/sh
 debug={self.debug}
 case "$*" in *control*) exit 0 ;; esac
 [ {status} -eq 0 ] || {{ echo '{{"reason": "not here"}}'; exit {status}; }}
@@ -128,22 +128,22 @@ case "$*" in
 *) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
 esac
 """)
-        self.litmus.chmod(0o755)
+        self.stale_tlb.chmod(0o755)
 
     def script(self, name: str, *arguments: str) -> list[str]:
-        """What a script of guest/ prints with its paths turned here."""
-        text = (paths.repo_root() / "guest" / name).read_text()
+        """What a script of guest/scripts prints with its paths turned here."""
+        text = (paths.repo_root() / "guest/scripts" / name).read_text()
         text = text.replace("/sys/kernel/mm/migration/migrc", str(self.sysfs))
         text = text.replace("/sys/kernel/debug/migrc", str(self.debug))
         (self.home / name).write_text(text)
-        (self.home / "ktap.sh").write_text((paths.repo_root() / "guest/ktap.sh").read_text())
+        (self.home / "ktap.sh").write_text((paths.repo_root() / "guest/scripts/ktap.sh").read_text())
         done = subprocess.run(["sh", self.home / name, *arguments], cwd=self.home, capture_output=True, text=True,
                               check=False)
         self.status = done.returncode
         return [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok", "1.."))]
 
     def mutate(self, pair: str = "gup=gup_force") -> list[str]:
-        return self.script("migrc-mutations.sh", "9", str(self.litmus), "/tmp", pair)
+        return self.script("migrc-faults.sh", "9", str(self.stale_tlb), "/tmp", pair)
 
 
 def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
@@ -198,5 +198,5 @@ def test_mutations_expect_their_reports_and_no_others(tmp_path: Path, monkeypatc
     asked: dict[str, object] = {}
     monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", lambda *words, **more: asked.update(more) or [])
-    migrc.run_mutations(dataclasses.replace(context(tmp_path), thorough=True))
+    migrc.run_faults(dataclasses.replace(context(tmp_path), thorough=True))
     assert asked == {"expected": (migrc.CHECKER,)}

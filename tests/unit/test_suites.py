@@ -70,7 +70,7 @@ def test_a_board_that_cannot_be_here_is_skipped_with_its_reason(monkeypatch: pyt
                                                                 tmp_path: Path) -> None:
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path))
     monkeypatch.setattr(boards, "unavailable", lambda board: "no emulator")
-    (suite,) = test.choose("arm64", "zcu102", False)
+    (suite,) = test.choose("smoke", "zcu102", False)
     found = test.run_suite(suite, Context(boards.load("x86-numa"), tmp_path)).results
     assert [(result.outcome, result.reason) for result in found] == [(Outcome.SKIPPED, "no emulator")]
     assert cli.main(["test", "--board", "zcu102"]) == 4
@@ -155,8 +155,8 @@ def test_choosing() -> None:
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
     assert names(None, "x86-numa", False) == [
-        "kunit-numa", "selftests", "memmap", "integrity", "migrc", "migrc-mutations", "flips"]
-    assert names(None, None, True) == ["pytest", "kunit", "boot"]
+        "kunit-numa", "selftests", "memmap", "integrity", "migrc", "migrc-faults", "module_switch"]
+    assert names(None, None, True) == ["pytest", "kunit", "smoke"]
     assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
     assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]
     for choice in (("nobody", None, False), ("", None, False), ("lint", "uml", False), (None, "x86-icount", False)):

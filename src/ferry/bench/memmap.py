@@ -23,7 +23,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--board", default="x86-numa", choices=("uml", "x86-numa", "x86-icount"), help="default: x86-numa")
     add("--quick", action="store_true", help="smaller devices and no more samples than needed; uml is always quick")
     add("--baseline", default="off", choices=("off", "stock"),
-        help="our kernel with the feature off in the same boot (off, the default), or the unpatched kernel in boots between")
+        help="the feature off in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--gib", type=memmap_guest.gib_count, metavar="N", help="size of each device (default: 64, or 16 if quick)")
     return parser
 

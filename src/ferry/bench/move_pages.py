@@ -70,7 +70,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--board", default="x86-numa", choices=with_two_nodes(), help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--baseline", default="off", choices=("off", "stock"),
-        help="our kernel with no migrator in the same boot (off, the default), or the unpatched kernel in boots between")
+        help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: all that the board has; off is always measured)")
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
@@ -101,14 +101,16 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     known = {size: total // (HOGGED if args.cpu_hogs else 1) for size, total in default_totals(board).items()}
     possible = plan.sizes_of(args.kind, args.read_only)
     sizes = args.folio or [size for size in known if size in possible]
+    vs_stock = args.baseline == "stock"
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.nontemporal,
-                                         args.channels or [board.channels], args.verify, args.force_offload, args.defer_flush)),
+                                         args.channels or [board.channels], args.verify, args.force_offload,
+                                         args.defer_flush)),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
         samples=enough if args.samples is None else args.samples,
-        warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.baseline == "stock" else 1,
-        vs_stock=args.baseline == "stock", single=args.one_per_call, hogs=args.cpu_hogs, kind=args.kind, always=args.force_offload,
+        warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
+        vs_stock=vs_stock, single=args.one_per_call, hogs=args.cpu_hogs, kind=args.kind, always=args.force_offload,
         read_only=args.read_only,
     ))
 

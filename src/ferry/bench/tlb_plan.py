@@ -138,7 +138,8 @@ def tlbbench(workload: str, board: Board, quick: bool, readers: int | None = Non
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     """The table is larger than the fast node, whatever the ratio."""
-    words = ("--workload", "xslookup", "--bytes", str(TABLE_BYTES), "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
+    words = ("--workload", "xslookup", "--bytes", str(TABLE_BYTES),
+             "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
     return Work("xslookup", tiered(board, ratio), "tlbbench", words, TABLE_BYTES, ratio)
 
 

@@ -54,10 +54,10 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs stale_tlb {DIRECTORY}")
 #: comes back (cpu_hotplug). And no reader can see a page that is merely missing (hot_unplug). mprotect_race loses
 #: stores in one run after 15 rounds, in another in none of 400.
 SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/fault_inject, and the events that must show it. What two hooks see to, one after the other,
-#: shows by `generation`, with which none does anything. Not here are those where what the kernel flushes by itself is
-#: enough: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe,
-#: thp_collapse, thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
+#: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must show it. A step that two hooks take, one after
+#: the other, shows by `generation`, which disables both. Steps that a flush of the kernel itself covers are not here:
+#: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe, thp_collapse,
+#: thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
 FAULTS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
