@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """migrc's rule: no CPU whose TLB flush was deferred may ever see what must not be seen any more.
 
-The suite runs every event of guest/stale_tlb on a kernel that is sound; the suite of faults breaks the rule on purpose,
+The suite runs every test of guest/stale_tlb on a sound kernel; the suite of faults breaks the rule on purpose,
 in each place where it is kept, and wants both the events and the kernel's own checker to see it.
 """
 
@@ -54,10 +54,10 @@ _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs stale_tlb {DIRECTORY}")
 #: comes back (cpu_hotplug). And no reader can see a page that is merely missing (hot_unplug). mprotect_race loses
 #: stores in one run after 15 rounds, in another in none of 400.
 SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must show it. A step that two hooks take, one after
-#: the other, shows by `generation`, which disables both. Steps that a flush of the kernel itself covers are not here:
-#: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe, thp_collapse,
-#: thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
+#: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must show it. A step that two hooks take, one
+#: after the other, shows by `generation`, which disables both. Steps that a flush of the kernel itself covers are not
+#: here: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe,
+#: thp_collapse, thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
 FAULTS: dict[str, tuple[str, ...]] = {
     "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
     "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),

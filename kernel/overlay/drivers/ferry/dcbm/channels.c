@@ -12,7 +12,7 @@
  * in it to end, and releases the channel. A retired channel stays claimed by the quarantine,
  * which also releases it if it was removed meanwhile.
  *
- * Channels that are asked back for reasons other than a knob's are notify.c's business.
+ * Channels that are asked back for reasons other than a knob's are hotplug.c's business.
  *
  * Lock order: dcbm_mutex -> dma_list_mutex.
  */
@@ -468,7 +468,7 @@ void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_eng
 /*
  * A last chance for a retired channel's callbacks to come: drivers that free their descriptors
  * on release do not survive the completion of one (ptdma). Of a channel that was not stuck none
- * will, see settle.c.
+ * will, see complete.c.
  */
 static bool dcbm_recover(struct dcbm_channel *ch)
 {

@@ -5,7 +5,7 @@
  * What a device may still write is never freed or given to anybody, nor unmapped before the
  * driver has said that it is complete. A channel that does not complete its descriptors in time
  * is retired: it keeps its share, mapped as it is, and holds two references for each piece in
- * flight. So does a channel whose driver's word turned out false, see settle.c, for each piece
+ * flight. So does a channel whose driver's word turned out false, see complete.c, for each piece
  * concerned; its share was unmapped, or the content could not have been looked at.
  *
  *   - One on the source makes the folio's move fail by migration's ordinary check of the

@@ -66,7 +66,7 @@ struct dcbm_engine {
  * @nr:		pieces that it copies
  * @status:	-EAGAIN until it is submitted, -EINPROGRESS until it completes, then 0 or
  *		the driver's error
- * @kept:	in flight on a channel that is stuck: the folios are held, see quarantine.c
+ * @kept:	in flight on a channel that is stuck: the folios are held, see hung.c
  */
 struct dcbm_desc {
 	struct dcbm_channel *ch;
@@ -252,10 +252,10 @@ static inline struct folio *dcbm_piece_dst(struct dcbm_share *share, unsigned in
 	return page_folio(sg_page(&share->dst[piece]));
 }
 
-/* dcbm.c */
+/* main.c */
 void dcbm_copy_with(struct dcbm_run *run);
 
-/* engine.c */
+/* quirks.c */
 const struct dcbm_engine *dcbm_engine(const struct dma_chan *chan);
 const struct dcbm_engine *dcbm_engine_nth(unsigned int nr);
 unsigned int dcbm_engine_number(const struct dcbm_engine *engine);
@@ -278,7 +278,7 @@ void dcbm_unclaim(struct dcbm_channel *ch);
 struct dcbm_channel *dcbm_slot(unsigned int slot);
 void dcbm_return(struct dcbm_channel *ch);
 
-/* notify.c */
+/* hotplug.c */
 bool dcbm_asleep(void);
 bool dcbm_stays(const struct dma_device *device);
 int dcbm_notify_init(void);
@@ -293,24 +293,24 @@ void dcbm_windows_free(struct dcbm_channel *ch);
 int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch);
 void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs);
 
-/* drive.c */
+/* submit.c */
 bool dcbm_overdue(const struct dcbm_run *run);
 void dcbm_drive(struct dcbm_run *run);
 
-/* settle.c */
+/* complete.c */
 bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch);
 
 /* verify.c */
 bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc);
 
-/* quarantine.c */
+/* hung.c */
 void dcbm_retire(struct dcbm_channel *ch);
 bool dcbm_recall(struct dcbm_channel *ch);
 void dcbm_abandon(struct dcbm_channel *ch);
 void dcbm_unbound(const struct device *dev);
 void dcbm_quarantine_exit(void);
 
-/* cost.c */
+/* calibrate.c */
 void dcbm_calibrate(void);
 bool dcbm_may_pay(const struct ferry_batch *batch);
 unsigned int dcbm_choose(const struct dcbm_run *run);

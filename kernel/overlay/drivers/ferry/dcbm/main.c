@@ -4,16 +4,16 @@
  *
  * A dmaengine client that copies a batch of folios over many channels. One concept a file:
  *
- *	engine.c	what is known of each driver
+ *	quirks.c	what is known of each driver
  *	channels.c	the channels held, and who may use them
- *	notify.c	when they are asked back
+ *	hotplug.c	when they are asked back
  *	share.c		a batch is cut, a share for each channel
  *	map.c		a share is mapped for its channel's device
- *	drive.c		descriptors are submitted, callbacks awaited
- *	settle.c	what has become of each folio
+ *	submit.c	descriptors are submitted, callbacks awaited
+ *	complete.c	the result of each folio
  *	verify.c	where the driver's word is not enough
- *	quarantine.c	what a device may still write
- *	cost.c		what had better be left to the CPU
+ *	hung.c		memory that a device may still write
+ *	calibrate.c	the offload cost model
  *
  * Life cycle of a batch: channels are claimed, at most one for each DCBM_MIN_SHARE; if none is
  * free, the CPU would be faster, or there are memory tags, which engines do not copy, the batch

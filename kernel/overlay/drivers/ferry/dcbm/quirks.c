@@ -10,7 +10,7 @@
  *
  * A completion that the comparison refutes may be the word for an error, or it came too early
  * and the device still writes. Which, is known of a driver that completes a descriptor only
- * when its device has ended, well or not; of all others the worse is assumed, settle.c. An error
+ * when its device has ended, well or not; of all others the worse is assumed, complete.c. An error
  * that a driver reports is believed to be the end of the descriptor.
  *
  * There is no row for who can stop its device: none was found that does so for certain. What
