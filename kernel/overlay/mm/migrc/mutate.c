@@ -2,9 +2,10 @@
 /**
  * DOC: Mutations
  *
- * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out from now on, so that a
- * test can see itself fail. Reading lists all words, the chosen ones in brackets; writing
- * replaces the choice by the words written, none of them for an empty line.
+ * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out
+ * from now on, so that a test can see itself fail. Reading lists all words, the
+ * chosen ones in brackets; writing replaces the choice by the words written,
+ * none of them for an empty line.
  *
  * Lock order: none are taken.
  */
