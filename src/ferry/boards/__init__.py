@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boards: where a kernel runs. One TOML file each, beside this one."""
+"""Boards: the machines that a kernel runs on. One TOML file each, beside this one; `inherits` names another board."""
 
 from __future__ import annotations
 
@@ -93,16 +93,22 @@ def names() -> list[str]:
 
 def load(name: str) -> Board:
     """The board called `name`. Raises UsageError that lists the known ones."""
-    path = _HERE / f"{name}.toml"
     if name not in names():
         raise UsageError(f"no board is called {name!r}", hint=f"--board {'|'.join(names())}")
-    raw = tomllib.loads(path.read_text())
+    raw = _raw(name)
     unknown = set(raw) - {field.name for field in fields(Board)}
     if unknown:
-        raise UsageError(f"{path.name}: unknown key {', '.join(sorted(unknown))}")
+        raise UsageError(f"{name}.toml: unknown key {', '.join(sorted(unknown))}")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     values["nodes"] = tuple(Node(**node) for node in raw["nodes"])
-    return Board(**values)
+    return Board(name=name, **values)
+
+
+def _raw(name: str) -> dict[str, Any]:
+    """The keys of NAME.toml over those of the board that it inherits from."""
+    own = tomllib.loads((_HERE / f"{name}.toml").read_text())
+    inherited = own.pop("inherits", None)
+    return {**(_raw(inherited) if inherited else {}), **own}
 
 
 def unavailable(board: Board) -> str | None:

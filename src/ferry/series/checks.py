@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ferry import proc
 from ferry.errors import FerryError, InfraError
-from ferry.series import gitrepo, patches, tree
+from ferry.series import gitrepo, layers, patches, prose, tree
 from ferry.series.patches import Patch, Series
 from ferry.series.source import Source, base, makefile_version
 
@@ -43,7 +43,12 @@ def run_all(source: Source) -> Iterator[Outcome]:
     yield Outcome("no Signed-off-by", tuple(_signed(every, overlay)))
     yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
-    yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths))
+    yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths, overlay))
+    yield Outcome("no circle of files", tuple(layers.file_circles(overlay)))
+    yield Outcome("headers of other parts", tuple(layers.foreign_includes(overlay)))
+    yield Outcome("80 columns", tuple(layers.wide_lines(overlay)))
+    figures = prose.of_overlay(overlay)
+    yield Outcome("prose", tuple(prose.judge(figures)), prose.describe(figures))
     for series in listed:
         yield from _series(source, series)
 
@@ -178,12 +183,13 @@ def judge_lengths(lengths: dict[str, int]) -> Iterator[str]:
     )
 
 
-def describe_lengths(lengths: dict[str, int]) -> str:
+def describe_lengths(lengths: dict[str, int], overlay: dict[str, Path]) -> str:
     if not lengths:
         return "no functions"
-    return (
-        f"{len(lengths)} functions, median {statistics.median(lengths.values()):.0f}, longest {max(lengths.values())}"
-    )
+    ordered = sorted(lengths.values())
+    once, static = prose.called_once(path.read_text() for path in overlay.values() if path.suffix == ".c")
+    return (f"{len(ordered)} functions, median {statistics.median(ordered):.0f}, 90 % at most "
+            f"{ordered[len(ordered) * 9 // 10]}, longest {ordered[-1]}; {once} of {static} static ones called once")
 
 
 def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:

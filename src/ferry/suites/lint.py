@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 
 from ferry import paths, proc
 from ferry.errors import FerryError
+from ferry.suites import layers
 from ferry.suites.context import Context
 from ferry.suites.result import Result, broken, passed, verdict
 from ferry.vm import guest_programs
@@ -21,7 +23,14 @@ def run(context: Context) -> list[Result]:
     """Each linter in turn, then guest/: its Makefile takes warnings for errors, and checks that its checks see."""
     check = ("make", "-s", "-C", "guest", f"O={context.logs / 'guest'}", "check")
     linted = [_ran(context, name, (sys.executable, "-m", *words)) for name, words in LINTERS.items()]
-    return [*linted, _guest(), _ran(context, "make check", check)]
+    root = paths.repo_root()
+    return [*linted, _layered("layers of src", layers.python(root / "src")),
+            _layered("layers of guest", layers.guest(root / "guest")), _guest(), _ran(context, "make check", check)]
+
+
+def _layered(name: str, wrong: Iterable[str]) -> Result:
+    found = list(wrong)
+    return verdict(not found, NAME, name, "; ".join(found))
 
 
 def _ran(context: Context, name: str, command: tuple[str, ...]) -> Result:
