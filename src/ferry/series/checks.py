@@ -31,6 +31,14 @@ class Outcome:
     remark: str = ""
 
 
+_NOT_CONVERTED = ("drivers/ferry/dcbm/", "mm/memmap/", "mm/migrc/", "include/linux/migrc", "Documentation/")
+"""Overlay paths that the checks of circles, columns and prose do not hold for yet. This list may only shrink."""
+
+
+def _converted(overlay: dict[str, Path]) -> dict[str, Path]:
+    return {name: path for name, path in overlay.items() if not name.startswith(_NOT_CONVERTED)}
+
+
 def run_all(source: Source) -> Iterator[Outcome]:
     """Every check that reads; the later ones assume that the earlier ones hold."""
     listed, overlay = patches.all_series(), patches.overlay_files()
@@ -44,10 +52,12 @@ def run_all(source: Source) -> Iterator[Outcome]:
     yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
     yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths, overlay))
-    yield Outcome("no circle of files", tuple(layers.file_circles(overlay)))
     yield Outcome("headers of other parts", tuple(layers.foreign_includes(overlay)))
-    yield Outcome("80 columns", tuple(layers.wide_lines(overlay)))
-    figures = prose.of_overlay(overlay)
+    converted = _converted(overlay)
+    without = f"{len(converted)} of {len(overlay)} files; not yet {', '.join(_NOT_CONVERTED)}"
+    yield Outcome("no circle of files", tuple(layers.file_circles(converted)), without)
+    yield Outcome("80 columns", tuple(layers.wide_lines(converted)), without)
+    figures = prose.of_overlay(converted)
     yield Outcome("prose", tuple(prose.judge(figures)), prose.describe(figures))
     for series in listed:
         yield from _series(source, series)
