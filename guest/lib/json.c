@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "quit.h"
+#include "util.h"
 
 const char *json_prefix = "";
 
@@ -20,9 +20,9 @@ static void add(struct json *json, const char *format, ...)
 	va_start(args, format);
 	wrote = vsnprintf(json->text + json->used, room, format, args);
 	va_end(args);
-	/* Half an object would be taken for a whole one by nobody, but lost silently by many. */
+	/* A parser would skip a line that is cut short, and the loss would go unnoticed. */
 	if (wrote < 0 || (size_t)wrote >= room)
-		quit(EXIT_FAILED, "a line of output is longer than %zu bytes", sizeof(json->text));
+		die(EXIT_FAILED, "a line of output is longer than %zu bytes", sizeof(json->text));
 	json->used += wrote;
 }
 
@@ -77,6 +77,6 @@ void json_end(struct json *json)
 {
 	add(json, "}");
 	printf("%s%s\n", json_prefix, json->text);
-	/* A reader that follows the run must see the line now, and a panic must not swallow it. */
+	/* A program that follows the run must see the line now, and a panic must not swallow it. */
 	fflush(stdout);
 }

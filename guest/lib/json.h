@@ -12,7 +12,7 @@ struct json {
 	size_t used;
 };
 
-/* What stands before every line: "" or, inside KTAP, "# ". */
+/* The prefix of every line: "" or, inside KTAP, "# ". */
 extern const char *json_prefix;
 
 void json_begin(struct json *json, const char *event);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "quit.h"
-#include "sysfile.h"
+#include "sysfs.h"
+#include "util.h"
 
 #ifndef MPOL_F_NUMA_BALANCING
 #define MPOL_F_NUMA_BALANCING (1 << 13)
@@ -20,7 +20,7 @@
 #define BALANCING "/proc/sys/kernel/numa_balancing"
 #define SCANNING "/sys/kernel/debug/sched/numa_balancing/"
 
-/* Is the node in a list as "0-1,3"? */
+/* Whether the node is in a list as "0-1,3". */
 static bool is_listed(const char *list, long node)
 {
 	char *end;
@@ -49,7 +49,7 @@ static int tier_of(int node)
 	while (dir && (entry = readdir(dir))) {
 		snprintf(path, sizeof(path), TIERS_DIR "/%s/nodelist", entry->d_name);
 		if (sscanf(entry->d_name, "memory_tier%d", &tier) == 1 &&
-		    sysfile_read(path, nodes, sizeof(nodes)) && is_listed(nodes, node))
+		    sysfs_read(path, nodes, sizeof(nodes)) && is_listed(nodes, node))
 			found = tier;
 	}
 	if (dir)
@@ -62,31 +62,31 @@ void tiering_require(int top, int low)
 	int above = tier_of(top), below = tier_of(low);
 
 	if (above < 0 || below <= above)
-		quit(EXIT_MISSING,
-		     "node %d (memory tier %d) is in no lower tier than node %d (memory tier %d): "
-		     "nothing is demoted or promoted between them", low, below, top, above);
+		die(EXIT_MISSING,
+		    "node %d (memory tier %d) is in no lower tier than node %d (memory tier %d): "
+		    "nothing is demoted or promoted between them", low, below, top, above);
 }
 
-static void need(const char *path, const char *value)
+static void require(const char *path, const char *value)
 {
-	if (!sysfile_set_until_exit(path, value))
-		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
+	if (!sysfs_set_until_exit(path, value))
+		die(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
 }
 
 void tiering_enable(unsigned int scan_ms)
 {
-	char least[16], most[16];
+	char min[16], max[16];
 
-	need("/sys/kernel/mm/numa/demotion_enabled", "true");
-	/* 7.3 starts no reclaim that is asked for unless a node has more of these than the ratios say. */
-	need("/proc/sys/vm/min_unmapped_ratio", "0");
-	need("/proc/sys/vm/min_slab_ratio", "0");
-	snprintf(least, sizeof(least), "%u", scan_ms);
-	snprintf(most, sizeof(most), "%u", 2 * scan_ms);
-	need(SCANNING "scan_delay_ms", least);
-	need(SCANNING "scan_period_min_ms", least);
-	need(SCANNING "scan_period_max_ms", most);
-	need(BALANCING, "2");
+	require("/sys/kernel/mm/numa/demotion_enabled", "true");
+	/* Linux 7.3 ignores a write to `reclaim` unless a node has more of these pages than the ratios say. */
+	require("/proc/sys/vm/min_unmapped_ratio", "0");
+	require("/proc/sys/vm/min_slab_ratio", "0");
+	snprintf(min, sizeof(min), "%u", scan_ms);
+	snprintf(max, sizeof(max), "%u", 2 * scan_ms);
+	require(SCANNING "scan_delay_ms", min);
+	require(SCANNING "scan_period_min_ms", min);
+	require(SCANNING "scan_period_max_ms", max);
+	require(BALANCING, "2");
 }
 
 void tiering_hold(int node)
@@ -94,7 +94,7 @@ void tiering_hold(int node)
 	unsigned long nodes = 1UL << node;
 
 	if (set_mempolicy(MPOL_BIND, &nodes, NODE_BITS))
-		quit(EXIT_FAILED, "set_mempolicy: %m");
+		die(EXIT_FAILED, "set_mempolicy: %m");
 }
 
 void tiering_offer(void *memory, size_t bytes, int top, int low)
@@ -102,13 +102,13 @@ void tiering_offer(void *memory, size_t bytes, int top, int low)
 	unsigned long nodes = 1UL << top | 1UL << low;
 
 	if (mbind(memory, bytes, MPOL_BIND | MPOL_F_NUMA_BALANCING, &nodes, NODE_BITS, 0))
-		quit(EXIT_MISSING, "mbind with MPOL_F_NUMA_BALANCING: %m");
+		die(EXIT_MISSING, "mbind with MPOL_F_NUMA_BALANCING: %m");
 }
 
 void tiering_disable(void)
 {
-	if (!sysfile_set_until_exit(BALANCING, "0") && errno != ENOENT)
-		quit(EXIT_FAILED, "%s = 0: %m", BALANCING);
+	if (!sysfs_set_until_exit(BALANCING, "0") && errno != ENOENT)
+		die(EXIT_FAILED, "%s = 0: %m", BALANCING);
 }
 
 void tiering_demote(int node, size_t bytes)
@@ -117,7 +117,7 @@ void tiering_demote(int node, size_t bytes)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/reclaim", node);
 	snprintf(order, sizeof(order), "%zu swappiness=max", bytes);
-	/* EAGAIN: there was less to demote. EBUSY: somebody reclaims already. */
-	if (!sysfile_write(path, order) && errno != EAGAIN && errno != EBUSY && errno != EINTR)
-		quit(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s: %m", path);
+	/* EAGAIN: the kernel found less to demote. EBUSY: reclaim of this node runs already. */
+	if (!sysfs_write(path, order) && errno != EAGAIN && errno != EBUSY && errno != EINTR)
+		die(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s: %m", path);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory tiers: promotion of pages that are used, demotion of others. */
+/* Memory tiers: the kernel promotes pages that are used and demotes the others. */
 #ifndef GUEST_TIERING_H
 #define GUEST_TIERING_H
 
@@ -9,24 +9,24 @@
 void tiering_require(int top, int low);
 
 /*
- * Promote by hinting faults, demote in reclaim, look at page tables every `scan_ms` milliseconds or half as often; until
- * the program exits. The kernel's own pace is meant for hours: a second at first, up to a minute later.
+ * Until the program exits, NUMA balancing promotes pages at hinting faults and scans page tables every `scan_ms` to
+ * 2 * `scan_ms` milliseconds, and reclaim demotes. The kernel's own interval grows from one second to one minute.
  */
 void tiering_enable(unsigned int scan_ms);
 
 /*
- * Of all the program's memory, look only at what tiering_offer() offers from now on; threads that begin later are bound,
- * too. The rest stays on `node`: each look at it would flush.
+ * From now on NUMA balancing scans only the memory of this program that is given to tiering_offer(); this holds for
+ * threads that start later, too. All other memory stays on `node`, because each scan of it would flush TLBs.
  */
 void tiering_hold(int node);
 
 /* Let this memory be promoted to and demoted from either node. */
 void tiering_offer(void *memory, size_t bytes, int top, int low);
 
-/* NUMA balancing of no kind, until the program exits. A kernel without it has nothing to turn off. */
+/* Until the program exits, NUMA balancing is off. A kernel without it is left as it is. */
 void tiering_disable(void);
 
-/* Let reclaim demote anonymous pages of `node`, `bytes` of them or as many as it finds. */
+/* Let reclaim demote up to `bytes` of the anonymous pages of `node`. */
 void tiering_demote(int node, size_t bytes);
 
 #endif

@@ -29,12 +29,12 @@ def filled(lines: list[str]) -> dict[str, Row]:
 
 
 NS = {("memcpy", 1): 10_000_000, ("threads", 2): 5_000_000, ("mtcopy", 1): 10_000_000, ("mtcopy", 2): 8_000_000,
-      ("mtcopy_streaming", 2): 4_000_000}
+      ("mtcopy_always", 2): 4_000_000}
 
 
 def test_each_method_stands_beside_both_limits() -> None:
     rows = filled(console(NS))
-    assert list(rows) == ["memcpy", "threads 2", "mtcopy 1", "mtcopy 2", "mtcopy_streaming 2"]
+    assert list(rows) == ["memcpy", "threads 2", "mtcopy 1", "mtcopy 2", "mtcopy_always 2"]
     assert rows["memcpy"]["median"] == pytest.approx((64 << 20) / 10_000_000, rel=1e-3)
     assert rows["memcpy"]["ratio_to_baseline"] is None
     two = rows["mtcopy 2"]

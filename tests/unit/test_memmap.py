@@ -33,14 +33,14 @@ def rows(document: Document, path: str) -> list[Row]:
 
 def test_native_rows_their_limit_and_their_ratios() -> None:
     made = native([line(path, ns + turn, turn) for turn in range(10)
-                   for path, ns in (("slow", 10000), ("streaming", 3000), ("limit_registers", 2800),
+                   for path, ns in (("slow", 10000), ("always", 3000), ("limit_registers", 2800),
                                     ("limit_string", 6000))])
-    (slow,), (streaming,), (limit,) = rows(made, "slow"), rows(made, "streaming"), rows(made, "limit")
+    (slow,), (always,), (limit,) = rows(made, "slow"), rows(made, "always"), rows(made, "limit")
     assert limit["method"] == "registers" and rows(made, "limit_string")
     assert slow["unit"] == "ns_per_page" and slow["median"] == pytest.approx(10, rel=1e-2)
     assert slow["ratio_to_baseline"] is None and slow["layout"] == "order0"
-    assert streaming["ratio_to_baseline"] and streaming["ratio_to_baseline"]["median"] == pytest.approx(3.33, rel=1e-2)
-    assert streaming["ratio_to_limit"] and streaming["ratio_to_limit"]["median"] == pytest.approx(0.933, rel=1e-2)
+    assert always["ratio_to_baseline"] and always["ratio_to_baseline"]["median"] == pytest.approx(3.33, rel=1e-2)
+    assert always["ratio_to_limit"] and always["ratio_to_limit"]["median"] == pytest.approx(0.933, rel=1e-2)
     assert "ratio_to_limit" not in limit
 
 
@@ -59,7 +59,7 @@ def test_a_sample_of_no_time_is_a_failed_one() -> None:
 
 def test_native_has_no_stock(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        memmap.bench(argparse.Namespace(board="uml", vs="stock", quick=True, gib=None), tmp_path)
+        memmap.bench(argparse.Namespace(board="uml", baseline="stock", quick=True, gib=None), tmp_path)
 
 
 def guest_lines(kernel: str, costs: dict[str, int], rounds: int) -> list[str]:

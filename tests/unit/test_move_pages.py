@@ -100,7 +100,7 @@ def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pyt
 
 
 def test_boots_of_both_kernels_alternate(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("--quick", "--vs", "stock", "--folio", "4k", "--format", "json") == 0
+    assert bench("--quick", "--baseline", "stock", "--folio", "4k", "--format", "json") == 0
     assert [key for key, _ in made_up_guest.scripts] == ["stock", "ferry", "stock", "ferry"]
     assert "insmod" not in made_up_guest.scripts[0][1] and "insmod" in made_up_guest.scripts[1][1]
     assert "--samples 5 " in made_up_guest.scripts[0][1]
@@ -148,7 +148,8 @@ def test_a_splat_leaves_its_console_and_no_result(made_up_guest: Guest, tmp_path
 
 
 @pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--migrator", "dma"), ("--folio", "5k"),
-                                   ("--board", "uml"), ("--hogs", "-1"), ("--stores", ","), ("--vs", "mainline")])
+                                   ("--board", "uml"), ("--cpu-hogs", "-1"), ("--nontemporal", ","),
+                                   ("--baseline", "mainline")])
 def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)
@@ -175,7 +176,7 @@ def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
 
 
 def test_the_bar_is_as_long_as_the_sweep() -> None:
-    args = parsed("--vs", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
+    args = parsed("--baseline", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
     sweep = move_pages.plan_for(args, load("x86-numa"))
     assert move_pages.rounds(sweep) == 2 * (5 + 1) * (4 + 1)
 

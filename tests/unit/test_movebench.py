@@ -20,7 +20,7 @@ def test_every_configuration_is_taken_in_turn_by_one_movebench() -> None:
                       "mtcopy2:mtcopy/threads=2,migrator=mtcopy"]
     assert words[words.index("--folio") + 1] == "64k"
     assert words[words.index("--bytes") + 1] == "1024k"
-    assert words[words.index("--hogs") + 1] == "2" and "--single" in words
+    assert words[words.index("--cpu-hogs") + 1] == "2" and "--one-per-call" in words
 
 
 def test_stock_writes_no_setting() -> None:
@@ -28,9 +28,9 @@ def test_stock_writes_no_setting() -> None:
 
 
 def test_stores_make_rows_of_their_own() -> None:
-    chosen = configs(Choice(["mtcopy"], [2], ["cached", "streaming"]))
-    assert [one.label for one in chosen] == ["off", "mtcopy2-cached", "mtcopy2-streaming"]
-    assert chosen[2].argument == "mtcopy2-streaming:mtcopy/threads=2,mtcopy/stores=streaming,migrator=mtcopy"
+    chosen = configs(Choice(["mtcopy"], [2], ["never", "always"]))
+    assert [one.label for one in chosen] == ["off", "mtcopy2-never", "mtcopy2-always"]
+    assert chosen[2].argument == "mtcopy2-always:mtcopy/threads=2,mtcopy/nontemporal=always,migrator=mtcopy"
 
 
 def test_script_quotes_its_paths_and_fails_on_a_module_that_does_not_load() -> None:

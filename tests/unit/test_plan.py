@@ -60,7 +60,7 @@ def test_off_is_always_measured() -> None:
 
 def test_always_is_a_workload_of_its_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[4], always=True))
-    assert chosen[1].argument == "dcbm4:dcbm/channels=4,dcbm/offload=always,migrator=dcbm"
+    assert chosen[1].argument == "dcbm4:dcbm/channels=4,debugfs:ferry_dcbm/force_offload=1,migrator=dcbm"
     assert made_up.plan(always=True).workload == "anon, dcbm always"
 
 

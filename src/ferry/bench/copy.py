@@ -54,7 +54,6 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="copy folios at native speed, beside memcpy and plain threads")
     parser.add_argument("--board", default="uml", choices=("uml",), help="default: uml")
-    parser.add_argument("--vs", choices=("stock",), help="not of this bench, which says so")
     parser.add_argument("--quick", action="store_true", help="accepted everywhere; this bench is always quick")
     return parser
 

@@ -22,7 +22,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add = parser.add_argument
     add("--board", default="x86-numa", choices=("uml", "x86-numa", "x86-icount"), help="default: x86-numa")
     add("--quick", action="store_true", help="smaller devices and no more samples than needed; uml is always quick")
-    add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
+    add("--baseline", default="off", choices=("off", "stock"),
+        help="the feature off in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--gib", type=memmap_guest.gib_count, metavar="N", help="size of each device (default: 64, or 16 if quick)")
     return parser
 

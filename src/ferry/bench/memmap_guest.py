@@ -82,10 +82,11 @@ def gib_count(text: str) -> int:
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build what is needed and measure it."""
+    vs_stock = args.baseline == "stock"
     sweep = Plan(gib=args.gib or (QUICK_GIB if args.quick else GIB), rounds=QUICK_ROUNDS if args.quick else ROUNDS,
-                 boots=2 if args.vs else 1, vs_stock=bool(args.vs))
+                 boots=2 if vs_stock else 1, vs_stock=vs_stock)
     board = qemu.with_nvdimm(boards.load(args.board), sweep.gib, run_dir)
-    kernels = {name: build.build(board, name) for name in (["stock", "ferry"] if args.vs else ["ferry"])}
+    kernels = {name: build.build(board, name) for name in (["stock", "ferry"] if vs_stock else ["ferry"])}
     with counting(f"bindings on {board.name}", bindings(sweep)) as advance:
         return measure(board, kernels, sweep, run_dir, advance)
 
@@ -149,8 +150,8 @@ class _Boot:
     def command(self, configs: dict[str, str]) -> str:
         """The guest's shell command. Boots take turns in which configuration has the first binding."""
         turned = list(configs.items())[:: -1 if self.number % 2 else 1]
-        words = [str(paths.repo_root() / "guest/memmap-bench.sh"), str(self.kernel.modules["memmap_watch"]), LOG,
-                 str(self.sweep.rounds), str(self.sweep.gib), " ".join(DEVICES),
+        words = [str(paths.repo_root() / "guest/scripts/memmap-bench.sh"), str(self.kernel.modules["memmap_watch"]),
+                 LOG, str(self.sweep.rounds), str(self.sweep.gib), " ".join(DEVICES),
                  " ".join(f"{name}={settings}" for name, settings in turned)]
         return shlex.join(["sh", *words])
 

@@ -55,10 +55,10 @@ class Sample:
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build and measure; UsageError for `--vs stock`."""
-    if args.vs:
+    """Build and measure; UsageError for `--baseline stock`."""
+    if args.baseline == "stock":
         raise UsageError("the unpatched kernel has no such test; its code is the path called slow",
-                         hint="ferry bench memmap, or ferry bench memmap --board x86-numa --vs stock")
+                         hint="ferry bench memmap, or ferry bench memmap --board x86-numa --baseline stock")
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
     with counting(f"struct pages on {board.name}", None) as advance:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """`ferry bench move_pages`: what each migrator makes of move_pages(2), over folio sizes.
 
-Within a boot the configurations are taken in turn; with `--vs stock`, boots of the unpatched kernel of the same
+Within a boot the configurations are taken in turn; with `--baseline stock`, boots of the unpatched kernel of the same
 configuration alternate with boots of ours.
 """
 
@@ -69,20 +69,22 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add = parser.add_argument
     add("--board", default="x86-numa", choices=with_two_nodes(), help="default: x86-numa")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
-    add("--vs", choices=("stock",), help="interleave boots of the unpatched kernel and compare with those")
+    add("--baseline", default="off", choices=("off", "stock"),
+        help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: all that the board has; off is always measured)")
     add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
-    add("--stores", type=plan.listed(plan.one_of(plan.STORES)), metavar="LIST", help="of mtcopy, each one a row")
+    add("--nontemporal", type=plan.listed(plan.one_of(plan.NONTEMPORAL)), metavar="LIST",
+        help="stores of mtcopy, each one a row: never, always or auto")
     add("--channels", type=plan.listed(plan.channel_count), metavar="LIST", help="of dcbm (default: the board's)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
-    add("--always", action="store_true", help="let dcbm offload even what the CPU copies faster")
+    add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
-    add("--single", action="store_true", help="one folio per move_pages(2) call")
-    add("--hogs", type=plan.hog_count, default=0, metavar="N", help="make the guest busy with N threads that burn CPU")
-    add("--migrc", action="store_true", help="a row with TLB flushes deferred beside off")
+    add("--one-per-call", action="store_true", help="one folio per move_pages(2) call")
+    add("--cpu-hogs", type=plan.hog_count, default=0, metavar="N", help="keep the guest's CPUs busy with N threads")
+    add("--defer-flush", action="store_true", help="a row with deferred TLB flushes (migrc) beside off")
     add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
     return parser
@@ -96,17 +98,19 @@ def with_two_nodes() -> list[str]:
 def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     """The sweep that the options ask for on this board."""
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
-    known = {size: total // (HOGGED if args.hogs else 1) for size, total in default_totals(board).items()}
+    known = {size: total // (HOGGED if args.cpu_hogs else 1) for size, total in default_totals(board).items()}
     possible = plan.sizes_of(args.kind, args.read_only)
     sizes = args.folio or [size for size in known if size in possible]
+    vs_stock = args.baseline == "stock"
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
-        configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.stores,
-                                         args.channels or [board.channels], args.verify, args.always, args.migrc)),
+        configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.nontemporal,
+                                         args.channels or [board.channels], args.verify, args.force_offload,
+                                         args.defer_flush)),
         totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
         samples=enough if args.samples is None else args.samples,
-        warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if args.vs else 1,
-        vs_stock=bool(args.vs), single=args.single, hogs=args.hogs, kind=args.kind, always=args.always,
+        warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
+        vs_stock=vs_stock, single=args.one_per_call, hogs=args.cpu_hogs, kind=args.kind, always=args.force_offload,
         read_only=args.read_only,
     ))
 

@@ -76,7 +76,7 @@ def arguments(plan: Plan, configs: tuple[Config, ...], folio_bytes: int, total: 
              "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
              "--from", "0", "--to", "1"]
     words += ["--read-only"] * plan.read_only
-    words += ["--single"] * plan.single + ["--hogs", str(plan.hogs)] * (plan.hogs > 0)
+    words += ["--one-per-call"] * plan.single + ["--cpu-hogs", str(plan.hogs)] * (plan.hogs > 0)
     return words + [word for config in configs for word in ("--config", config.argument)]
 
 

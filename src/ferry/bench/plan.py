@@ -13,8 +13,8 @@ from ferry.results.stats import MIN_SAMPLES
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
                "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
 MIGRATORS = ("off", "kernel", "mtcopy", "dcbm")
-STORES = ("cached", "streaming", "auto")
-VERIFY = ("auto", "always", "sampled", "never")
+NONTEMPORAL = ("never", "always", "auto")
+VERIFY = ("auto", "always")
 #: What the kernel's mtcopy/threads and dcbm/channels take.
 MAX_THREADS = 64
 MAX_CHANNELS = 64
@@ -45,10 +45,10 @@ class Config:
         if self.kernel == "stock":
             return []
         threads = [("mtcopy/threads", str(self.threads))] if self.migrator == "mtcopy" else []
-        store = [("mtcopy/stores", self.store)] if self.store is not None else []
+        store = [("mtcopy/nontemporal", self.store)] if self.store is not None else []
         channels = [("dcbm/channels", str(self.channels))] if self.migrator == "dcbm" else []
         verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
-        always = [("dcbm/offload", "always")] if self.always else []
+        always = [("debugfs:ferry_dcbm/force_offload", "1")] if self.always else []
         migrc = [("migrc/enabled", str(int(self.migrc)))] if self.migrc is not None else []
         return [*threads, *store, *channels, *verify, *always, *migrc, ("migrator", self.migrator)]
 

@@ -47,9 +47,9 @@ class Config:
     migrc: int | None
 
     def arguments(self, max_bytes: int | None) -> list[str]:
-        """As tlbbench and xslookup take them."""
+        """As tlbbench takes them."""
         limit = ["--max-bytes", str(max_bytes)] if max_bytes and self.migrc else []
-        return [] if self.migrc is None else ["--migrc", str(self.migrc), "--max-age-ms", str(AGE_MS), *limit]
+        return [] if self.migrc is None else ["--defer-flush", str(self.migrc), "--max-age-ms", str(AGE_MS), *limit]
 
 
 MIGRC = Config("migrc", "ferry", 1)
@@ -85,7 +85,7 @@ class Work:
 
     @property
     def unit(self) -> str:
-        return "lookups_per_second" if self.program == "xslookup" else "moves_per_second"
+        return "lookups_per_second" if self.workload == "xslookup" else "moves_per_second"
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,9 @@ def tlbbench(workload: str, board: Board, quick: bool, readers: int | None = Non
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     """The table is larger than the fast node, whatever the ratio."""
-    words = ("--bytes", str(TABLE_BYTES), "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
-    return Work("xslookup", tiered(board, ratio), "xslookup", words, TABLE_BYTES, ratio)
+    words = ("--workload", "xslookup", "--bytes", str(TABLE_BYTES),
+             "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
+    return Work("xslookup", tiered(board, ratio), "tlbbench", words, TABLE_BYTES, ratio)
 
 
 def lone(board: Board) -> Board:

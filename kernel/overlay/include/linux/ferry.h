@@ -10,22 +10,22 @@
 #include <linux/types.h>
 
 struct attribute_group;
-struct kobject;
 struct module;
 
 /*
- * The most folios one call copies: what mm/migrate.c locks at once without us, in
- * base pages of 4 KiB. Where it locks more, more calls copy them.
+ * The most folios that one call copies: the base pages of 4 KiB that
+ * mm/migrate.c locks at once without a migrator. Where it locks more, it calls
+ * more than once.
  */
 #define FERRY_BATCH_FOLIOS	512
 
 /**
- * struct ferry_pair - one folio of a batch and where it goes
+ * struct ferry_pair - a folio of a batch and its destination
  * @src:	source; locked, unmapped, its TLB entries flushed
- * @dst:	destination, of the same order; locked, reachable by nobody else
- * @offset:	where @src begins when the batch is seen as one run of bytes
- * @status:	written by the migrator: 0 if all of @dst holds what @src held, a
- *		negative errno otherwise; -EINPROGRESS before it is called
+ * @dst:	destination, of the same order; locked, not yet reachable
+ * @offset:	offset of @src in the batch, seen as one run of bytes
+ * @status:	set by the migrator: 0 if @dst holds the whole content of @src,
+ *		a negative errno otherwise; -EINPROGRESS before the call
  */
 struct ferry_pair {
 	struct folio *src;
@@ -36,42 +36,45 @@ struct ferry_pair {
 
 /**
  * struct ferry_batch - folios to copy in one call
- * @reason:	why the folios migrate
+ * @reason:	reason of the migration
  * @nr:		pairs in use
  * @bytes:	sum of the folios' sizes
  * @dst_nid:	node of the first destination
- * @solo:	set by the migrator when the calling CPU copied alone: batches larger than
- *		those without a migrator gain nothing then, and the next will be no larger
+ * @serial:	set by the migrator if the calling CPU copied alone. A batch
+ *		larger than without a migrator then gains nothing, so the next
+ *		one will not be larger
  * @pairs:	the folios; @offset ascends
  *
- * The caller of the migrator owns the batch and every folio in it; a migrator
- * must have let go of both when its copy() returns. What it cannot let go of, as
- * memory that a device may still write, it holds by references on both folios of
- * a pair that has failed: then the move fails, too.
+ * The caller of copy() owns the batch and every folio in it: when copy()
+ * returns, the migrator no longer uses either. If a device may still write a
+ * folio, the migrator fails that pair and keeps a reference on both of its
+ * folios; the references make the move fail, too.
  */
 struct ferry_batch {
 	enum migrate_reason reason;
 	unsigned int nr;
 	size_t bytes;
 	int dst_nid;
-	bool solo;
+	bool serial;
 	struct ferry_pair pairs[FERRY_BATCH_FOLIOS];
 };
 
 /**
  * struct ferry_migrator - a way to copy a batch
  * @name:	word that selects it in /sys/kernel/mm/migration/migrator
- * @owner:	module that holds @copy, pinned while the migrator is selected
+ * @owner:	module that contains @copy, pinned while the migrator is
+ *		selected
  * @groups:	knobs, shown in /sys/kernel/mm/migration/@name/; may be NULL
- * @enable:	called before it is selected; may be NULL. Returns 0, or a negative errno
- *		that the selection fails with. May sleep and allocate.
- * @disable:	called when it is not selected any more and no CPU is inside @copy; may be
- *		NULL. May sleep.
- * @copy:	copies the batch and sets the status of each pair. Returns 0, or a
- *		negative errno when it refuses the batch whole, with no status
+ * @enable:	called before it is selected; may be NULL. Returns 0, or a
+ *		negative errno that the selection fails with. May sleep and
+ *		allocate.
+ * @disable:	called after it was deselected, when no CPU is inside @copy; may
+ *		be NULL. May sleep.
+ * @copy:	copies the batch and sets the status of each pair. Returns 0, or
+ *		a negative errno if it rejects the whole batch, with no status
  *		changed. Called in process context with all folios locked: may
- *		sleep, must not allocate memory, must not take a folio lock, must
- *		not wait for anything that may need memory reclaim.
+ *		sleep, must not allocate memory, must not take a folio lock,
+ *		must not wait for anything that may need memory reclaim.
  */
 struct ferry_migrator {
 	const char *name;
@@ -82,23 +85,12 @@ struct ferry_migrator {
 	int (*copy)(struct ferry_batch *batch);
 };
 
-/**
- * enum ferry_spread - how helper CPUs are chosen
- * @FERRY_SPREAD_LLC:	nearest node first, last-level caches in turn
- * @FERRY_SPREAD_NODE:	nearest node first, in CPU order
- * @FERRY_SPREAD_NONE:	in CPU order; the scheduler places the helpers
- */
-enum ferry_spread {
-	FERRY_SPREAD_LLC,
-	FERRY_SPREAD_NODE,
-	FERRY_SPREAD_NONE,
-};
-
 #ifdef CONFIG_FERRY
 
 /*
- * Bit of the destination's migrate_info, beside mm/migrate.c's own: the batch copy
- * phase has copied the content. The third low bit of an anon_vma pointer, hence 64BIT.
+ * A bit of the destination's migrate_info beside those of mm/migrate.c: the
+ * copy phase has copied the content. It is the third low bit of an anon_vma
+ * pointer, so CONFIG_FERRY depends on 64BIT.
  */
 #define FERRY_FOLIO_COPIED	BIT(2)
 
@@ -106,18 +98,19 @@ DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 
 void __ferry_copy_folios(struct list_head *src_folios,
-			 struct list_head *dst_folios, enum migrate_reason reason);
+			 struct list_head *dst_folios,
+			 enum migrate_reason reason);
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages);
 void __ferry_cut_batch(struct list_head *folios, struct list_head *batch);
 
 /**
- * ferry_copy_folios() - copy early what may be copied early
+ * ferry_copy_folios() - copy the eligible folios of a batch before the move
  * @src_folios:	locked, unmapped and flushed sources
  * @dst_folios:	their destinations, in the same order
- * @reason:	why they migrate
+ * @reason:	reason of the migration
  *
- * Sets FERRY_FOLIO_COPIED in the migrate_info of each destination whose content is
- * complete; all others are left to the move phase. Nothing at all when off.
+ * Sets FERRY_FOLIO_COPIED in the migrate_info of each destination whose content
+ * is complete, and leaves all others to the move phase. Does nothing when off.
  *
  * Context: process context, folios of both lists locked. May sleep.
  */
@@ -130,15 +123,16 @@ static inline void ferry_copy_folios(struct list_head *src_folios,
 }
 
 /**
- * ferry_batch_full() - has a batch as much as it may lock?
+ * ferry_batch_full() - check a batch against the limits of the migrator
  * @nr_folios:	folios gathered so far
  * @nr_pages:	their base pages
- * @max_pages:	the limit when no offload migrator is selected, in base pages
+ * @max_pages:	the limit without an offload migrator, in base pages
  *
  * Context: any.
- * Return: true if the batch must be migrated before more is gathered.
+ * Return: true if no folio may be added to the batch.
  */
-static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+static inline bool ferry_batch_full(unsigned int nr_folios,
+				    unsigned long nr_pages,
 				    unsigned long max_pages)
 {
 	if (static_branch_unlikely(&ferry_large_batches))
@@ -147,13 +141,14 @@ static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pag
 }
 
 /**
- * ferry_cut_batch() - take from a list what one batch may lock
- * @folios:	folios to migrate, emptied from the front; not empty
+ * ferry_cut_batch() - move as many folios to a list as one batch may lock
+ * @folios:	folios to migrate, taken from the front; not empty
  * @batch:	an empty list, receives at least one folio
  *
- * Folios that were split from one large batch are too many for a second one. Without an
- * offload migrator the batch was small, and they are taken together, as ever; so are those
- * of one last large batch, when the migrator is deselected under it.
+ * Folios that were split from one large batch are too many for a second one.
+ * Without an offload migrator the batch was small, and this takes all of them
+ * together, as mm/migrate.c always did. It also takes all folios of one last
+ * large batch if its migrator is deselected before the split.
  *
  * Context: any; the caller owns both lists.
  */
@@ -168,12 +163,8 @@ static inline void ferry_cut_batch(struct list_head *folios,
 
 int ferry_register(const struct ferry_migrator *migrator);
 void ferry_unregister(const struct ferry_migrator *migrator);
-unsigned int ferry_spread_cpus(int nid, enum ferry_spread spread,
-			       unsigned int *cpus, unsigned int max);
+unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max);
 bool ferry_cpu_idle(unsigned int cpu);
-struct kobject *ferry_sysfs_dir(const char *name);
-ssize_t ferry_show_words(char *buf, const char * const *words, unsigned int nr,
-			 unsigned int chosen);
 
 #else /* !CONFIG_FERRY */
 
@@ -185,7 +176,8 @@ static inline void ferry_copy_folios(struct list_head *src_folios,
 {
 }
 
-static inline bool ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+static inline bool ferry_batch_full(unsigned int nr_folios,
+				    unsigned long nr_pages,
 				    unsigned long max_pages)
 {
 	return nr_pages >= max_pages;

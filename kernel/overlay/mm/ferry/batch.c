@@ -2,42 +2,51 @@
 /**
  * DOC: The batch copy phase
  *
- * migrate_pages_batch() unmaps a batch of folios, flushes the TLBs once, then moves the
- * folios one at a time: check the reference count, copy, freeze, switch the mapping. The
- * copy phase sits between flush and move. It copies all eligible folios of the batch in
- * one call of a migrator and marks each complete destination; for a marked folio the move
- * leaves the copy out, and does everything else as before.
+ * migrate_pages_batch() unmaps a batch of folios, flushes the TLBs once, then
+ * moves the folios one at a time: check the reference count, copy, freeze,
+ * switch the mapping. The copy phase is between flush and move. It copies all
+ * eligible folios of the batch in one call of a migrator and marks each
+ * complete destination. For a marked folio the move omits the copy and does
+ * everything else as without the mark.
  *
- * Why an early copy is as good as the one in the move phase:
+ * The early copy is as good as the one in the move phase:
  *
- *   - The source is locked and unmapped and no TLB holds an entry for it, from before the
- *     copy until after the move. New references can come from the page cache only, and
- *     what they allow without the folio lock is reading. The exception is a pin through the
- *     page cache, memfd_pin_folios(): one that is taken, written through and dropped between
- *     copy and freeze loses its write. So it does without us, in the time of one folio's
- *     copy; here it is the batch's. max_stall_us bounds it.
- *   - References that allow writing (pins) are older than the unmapping. One that is still
- *     held shows in the reference count, which is checked before the copy: such a folio is
- *     not eligible. One that is dropped was dropped before the check, so its writes precede
- *     the copy; see the barrier in ferry_batch_copy().
- *   - The move checks the count again, and freezes it. When that fails the mark is gone and
- *     the retry copies afresh.
- *   - Only folios whose migration callback consists of check, copy, freeze and switch are
- *     eligible (ferry_eligible()). One that does anything first, such as locking buffers,
- *     copies under more than the folio lock; its early copy could be stale.
+ *   - The source is locked and unmapped, and no TLB holds an entry for it, from
+ *     before the copy until after the move. New references can come from the
+ *     page cache only, and without the folio lock such a reference allows
+ *     reading only. The exception is a pin through the page cache,
+ *     memfd_pin_folios(): a pin that is taken, written through and dropped
+ *     between copy and freeze loses its write. The same happens without the
+ *     copy phase within the copy of one folio; with it, within the copy of the
+ *     batch, which batch_max_us bounds.
+ *   - References that allow writing (pins) are older than the unmapping. A pin
+ *     that is still held shows in the reference count, which ferry_eligible()
+ *     checks before the copy: such a folio is not eligible. A pin that is no
+ *     longer held was dropped before the check, so its writes precede the copy;
+ *     see the barrier in ferry_batch_copy().
+ *   - The move checks the count again, and freezes it. If that fails, it clears
+ *     the mark, and the retry copies the folio again.
+ *   - A folio is eligible only if its migration callback consists of check,
+ *     copy, freeze and switch (ferry_eligible()). A callback that does
+ *     something else first, such as locking buffers, copies under more than the
+ *     folio lock, so an early copy of its folio could be stale.
  *
- * The mark (FERRY_FOLIO_COPIED) lives in the destination's migrate_info, which exists only
- * while the folio is on the list of destinations. The move phase and the undo both take
- * migrate_info out and clear it, whole, before they do anything else, so the mark is used
- * once at most, and never reaches the field's other user, folio->private.
+ * The mark (FERRY_FOLIO_COPIED) is a bit of the destination's migrate_info,
+ * which exists only while the folio is on the list of destinations. The move
+ * phase and the undo both read and clear the whole of migrate_info before they
+ * do anything else, so the mark is used at most once and never reaches the
+ * other user of the field, folio->private.
  *
- * A folio that was not copied, for whatever reason, has no mark and is copied by the move
- * phase. That is the fallback for every failure, and how a poisoned source fails alone.
+ * The move phase copies every folio that has no mark. This is the fallback for
+ * every failure, and lets a folio with poisoned memory fail alone.
  *
- * Batches are allocated when a migrator is first selected, not here: reclaim migrates too
- * (demotion). When all are in use the folios are left to the move phase at once.
+ * ferry_select() allocates the batches before it first selects a migrator,
+ * because reclaim migrates folios too (demotion) and must not allocate here. If
+ * all batches are in use, the copy phase leaves the folios to the move phase at
+ * once.
  *
- * Lock order: folio locks of both lists -> ferry_srcu -> what the migrator's copy() takes.
+ * Locking: a batch is owned by the task that ferry_batch_get() gave it to. The
+ * order is folio locks of both lists -> ferry_srcu -> locks of the migrator.
  */
 
 #include <linux/ktime.h>
@@ -54,8 +63,8 @@
 #include <trace/events/ferry.h>
 
 /*
- * A task copies one batch at a time, so as many as there are CPUs are enough unless many
- * sleep in theirs. 64 of 16 KiB are 1 MiB.
+ * A task copies one batch at a time, so one batch for each CPU is enough unless
+ * many tasks sleep in theirs. 64 batches of 16 KiB are 1 MiB.
  */
 #define FERRY_MAX_BATCHES	64
 
@@ -64,9 +73,9 @@ static DECLARE_BITMAP(ferry_batches_busy, FERRY_MAX_BATCHES);
 static unsigned int ferry_nr_batches;	/* grows once, under ferry_mutex */
 
 /**
- * ferry_batches_alloc() - allocate the batches, the first time
+ * ferry_batches_alloc() - allocate the batches unless they are
  *
- * Context: process context, under ferry_mutex, before the first migrator is selected.
+ * Context: process context, under ferry_mutex, before a migrator is selected.
  * Return: 0 or -ENOMEM.
  */
 int ferry_batches_alloc(void)
@@ -106,7 +115,7 @@ struct ferry_batch *ferry_batch_get(void)
 }
 
 /**
- * ferry_batch_put() - give a batch back
+ * ferry_batch_put() - return a batch to the pool
  * @batch: from ferry_batch_get()
  *
  * Context: any.
@@ -120,21 +129,12 @@ void ferry_batch_put(struct ferry_batch *batch)
 	clear_bit_unlock(slot, ferry_batches_busy);
 }
 
-/* Are check, copy, freeze and switch all that the mapping's callback does? */
-static bool ferry_plain_mapping(const struct address_space *mapping)
-{
-	if (mapping_inaccessible(mapping))
-		return false;
-	return mapping->a_ops->migrate_folio == migrate_folio ||
-	       mapping->a_ops->migrate_folio == filemap_migrate_folio;
-}
-
-/* An allow-list: anything new is ineligible until somebody has thought about it. */
-static bool ferry_plain_folio(struct folio *dst, struct folio *src)
+/* This lists what may be copied early, so that anything new may not. */
+static bool ferry_supported(struct folio *dst, struct folio *src)
 {
 	struct address_space *mapping;
 
-	/* hugetlb and all that has movable_ops have a page type; plain folios have none. */
+	/* hugetlb and movable_ops folios have a page type, others none. */
 	if (page_has_type(&src->page))
 		return false;
 	if (folio_is_zone_device(src) || folio_is_zone_device(dst))
@@ -142,55 +142,49 @@ static bool ferry_plain_folio(struct folio *dst, struct folio *src)
 	/* The move phase reports poison; a DMA engine may not even notice. */
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
-	/* The common case, spared a call; folio_mapping() would say the same. */
+	/* The common case, without a call of folio_mapping(). */
 	if (folio_test_anon(src) && !folio_test_swapcache(src))
 		return true;
 	mapping = folio_mapping(src);
-	return !mapping || ferry_plain_mapping(mapping);
+	if (!mapping)
+		return true;
+	/* These callbacks do nothing but check, copy, freeze and switch. */
+	return !mapping_inaccessible(mapping) &&
+	       (mapping->a_ops->migrate_folio == migrate_folio ||
+		mapping->a_ops->migrate_folio == filemap_migrate_folio);
 }
 
 /**
- * ferry_eligible() - may a folio be copied before the move phase?
+ * ferry_eligible() - check that a folio may be copied before the move phase
  * @dst:	destination
  * @src:	source
- * @cause:	receives the counter of the refusal if not
+ * @reason:	receives the counter for a folio that is not eligible
  *
  * Context: both folios locked, @src unmapped and flushed.
  * Return: true if the early copy is as good as a later one.
  */
 bool ferry_eligible(struct folio *dst, struct folio *src,
-		    enum ferry_stat *cause)
+		    enum ferry_stat *reason)
 {
-	if (!ferry_plain_folio(dst, src)) {
-		*cause = FERRY_REFUSED_KIND;
+	if (!ferry_supported(dst, src)) {
+		*reason = FERRY_SKIPPED_UNSUPPORTED;
 		return false;
 	}
-	/* The caller of migrate_pages() holds the one reference that is not expected. */
+	/* The caller of migrate_pages() holds the reference not expected. */
 	if (folio_ref_count(src) != folio_expected_ref_count(src) + 1) {
-		*cause = FERRY_REFUSED_PINNED;
+		*reason = FERRY_SKIPPED_PINNED;
 		return false;
 	}
 	return true;
 }
 
-static void ferry_batch_add(struct ferry_batch *batch, struct folio *dst,
-			    struct folio *src)
-{
-	struct ferry_pair *pair = &batch->pairs[batch->nr++];
-
-	pair->src = src;
-	pair->dst = dst;
-	pair->offset = batch->bytes;
-	pair->status = -EINPROGRESS;
-	batch->bytes += folio_size(src);
-}
-
-/* Mark the destinations that are complete. Return their number. */
-static unsigned int ferry_batch_mark(struct ferry_batch *batch, size_t *bytes)
+/* Mark the complete destinations of a copied batch, and count it. */
+static void ferry_batch_finish(struct ferry_entry *entry,
+			       struct ferry_batch *batch, u64 ns)
 {
 	unsigned int i, copied = batch->nr;
+	size_t bytes = batch->bytes;
 
-	*bytes = batch->bytes;
 	for (i = 0; i < batch->nr; i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
@@ -198,45 +192,38 @@ static unsigned int ferry_batch_mark(struct ferry_batch *batch, size_t *bytes)
 			pair->dst->migrate_info |= FERRY_FOLIO_COPIED;
 			continue;
 		}
-		*bytes -= folio_size(pair->src);
+		bytes -= folio_size(pair->src);
 		copied--;
 	}
-	return copied;
-}
-
-static void ferry_batch_account(struct ferry_entry *entry,
-				struct ferry_batch *batch, u64 ns)
-{
-	size_t bytes;
-	unsigned int copied = ferry_batch_mark(batch, &bytes);
-
 	trace_ferry_copy_end(entry->ops->name, 0, copied, ns);
 	ferry_count(entry, FERRY_BATCHES, 1);
 	ferry_count(entry, FERRY_FOLIOS, copied);
 	ferry_count(entry, FERRY_BYTES, bytes);
 	ferry_count(entry, FERRY_COPY_NS, ns);
 	ferry_count(entry, FERRY_FALLBACKS, batch->nr - copied);
-	if (batch->solo)
-		ferry_rate_forget(entry, batch);
+	if (batch->serial)
+		ferry_rate_reset(entry, batch);
 	else
 		ferry_rate_update(entry, bytes, ns);
 }
 
-static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batch)
+static void ferry_batch_copy(struct ferry_entry *entry,
+			     struct ferry_batch *batch)
 {
 	u64 start;
 	int err;
 
 	if (!batch->nr)
 		return;
-	if (ferry_batch_small(batch)) {
-		ferry_count(entry, FERRY_REFUSED_SMALL, 1);
+	if (batch->bytes < READ_ONCE(ferry_batch_min_bytes)) {
+		ferry_count(entry, FERRY_SKIPPED_SMALL, 1);
 		return;
 	}
 	/*
-	 * What a pin wrote before it was dropped must be seen by the copy: order the
-	 * reads of the reference counts in ferry_eligible() before those of the content.
-	 * Pairs with the full barrier of folio_put().
+	 * The copy must see everything that was written through a pin before
+	 * the pin was dropped: order the reads of the reference counts in
+	 * ferry_eligible() before those of the content. Pairs with the full
+	 * barrier of folio_put().
 	 */
 	smp_rmb();
 
@@ -244,64 +231,63 @@ static void ferry_batch_copy(struct ferry_entry *entry, struct ferry_batch *batc
 	trace_ferry_copy_begin(entry->ops->name, batch->reason, batch->nr,
 			       batch->bytes);
 	start = ktime_get_ns();
-	err = ferry_copy(batch);
-	if (err) {
-		trace_ferry_copy_end(entry->ops->name, err, 0, 0);
-		ferry_count(entry, FERRY_REFUSED_MIGRATOR, 1);
-		/* One CPU copies it now, while all of it is locked. */
-		ferry_rate_forget(entry, batch);
+	err = static_call(ferry_copy)(batch);
+	if (!err) {
+		ferry_batch_finish(entry, batch, ktime_get_ns() - start);
 		return;
 	}
-	ferry_batch_account(entry, batch, ktime_get_ns() - start);
+	trace_ferry_copy_end(entry->ops->name, err, 0, 0);
+	ferry_count(entry, FERRY_REJECTED, 1);
+	/* One CPU copies it now, in the move phase, with all of it locked. */
+	ferry_rate_reset(entry, batch);
 }
 
 /*
- * Fill the batch from *srcp and *dstp on, up to the end of the list of sources or of the
- * batch; leave them at the first pair that was not looked at.
+ * Fill the batch from *srcp and *dstp on, until the list of sources ends or the
+ * batch is full. Leave both at the first pair that does not belong to it.
  */
-static void ferry_batch_fill(struct ferry_batch *batch, struct ferry_entry *entry,
+static void ferry_batch_fill(struct ferry_batch *batch,
+			     struct ferry_entry *entry,
 			     struct list_head *src_folios,
 			     struct folio **srcp, struct folio **dstp)
 {
 	struct folio *src = *srcp, *dst = *dstp;
-	unsigned int refused[FERRY_NR_STATS] = {};
-	enum ferry_stat cause;
+	unsigned int skipped[FERRY_NR_STATS] = {};
+	enum ferry_stat reason;
 
 	batch->nr = 0;
 	batch->bytes = 0;
-	batch->solo = false;
+	batch->serial = false;
 	while (!list_entry_is_head(src, src_folios, lru) &&
 	       batch->nr < FERRY_BATCH_FOLIOS) {
-		if (ferry_eligible(dst, src, &cause))
-			ferry_batch_add(batch, dst, src);
-		else
-			refused[cause]++;
+		if (ferry_eligible(dst, src, &reason)) {
+			struct ferry_pair *pair = &batch->pairs[batch->nr++];
+
+			pair->src = src;
+			pair->dst = dst;
+			pair->offset = batch->bytes;
+			pair->status = -EINPROGRESS;
+			batch->bytes += folio_size(src);
+		} else {
+			skipped[reason]++;
+		}
 		src = list_next_entry(src, lru);
 		dst = list_next_entry(dst, lru);
 	}
 	*srcp = src;
 	*dstp = dst;
-	for (cause = FERRY_REFUSED_KIND; cause <= FERRY_REFUSED_PINNED; cause++)
-		if (refused[cause])
-			ferry_count(entry, cause, refused[cause]);
-}
-
-static void ferry_copy_lists(struct ferry_entry *entry, struct ferry_batch *batch,
-			     struct list_head *src_folios,
-			     struct list_head *dst_folios)
-{
-	struct folio *src = list_first_entry(src_folios, struct folio, lru);
-	struct folio *dst = list_first_entry(dst_folios, struct folio, lru);
-
-	while (!list_entry_is_head(src, src_folios, lru)) {
-		ferry_batch_fill(batch, entry, src_folios, &src, &dst);
-		ferry_batch_copy(entry, batch);
-	}
+	for (reason = FERRY_SKIPPED_UNSUPPORTED;
+	     reason <= FERRY_SKIPPED_PINNED; reason++)
+		if (skipped[reason])
+			ferry_count(entry, reason, skipped[reason]);
 }
 
 void __ferry_copy_folios(struct list_head *src_folios,
-			 struct list_head *dst_folios, enum migrate_reason reason)
+			 struct list_head *dst_folios,
+			 enum migrate_reason reason)
 {
+	struct folio *src = list_first_entry(src_folios, struct folio, lru);
+	struct folio *dst = list_first_entry(dst_folios, struct folio, lru);
 	struct ferry_entry *entry;
 	struct ferry_batch *batch;
 	int idx;
@@ -314,11 +300,14 @@ void __ferry_copy_folios(struct list_head *src_folios,
 		goto unlock;
 	batch = ferry_batch_get();
 	if (!batch) {
-		ferry_count(entry, FERRY_REFUSED_BUSY, 1);
+		ferry_count(entry, FERRY_SKIPPED_NO_BUFFER, 1);
 		goto unlock;
 	}
 	batch->reason = reason;
-	ferry_copy_lists(entry, batch, src_folios, dst_folios);
+	while (!list_entry_is_head(src, src_folios, lru)) {
+		ferry_batch_fill(batch, entry, src_folios, &src, &dst);
+		ferry_batch_copy(entry, batch);
+	}
 	ferry_batch_put(batch);
 unlock:
 	srcu_read_unlock(&ferry_srcu, idx);

@@ -2,54 +2,163 @@
 /**
  * DOC: /sys/kernel/mm/migration
  *
- * The directory, the selector, and the place of each migrator's counters and knobs. The
- * limits are policy.c's, the counters stats.c's. Documentation/ABI/testing/
- * sysfs-kernel-mm-migration describes every file.
+ * The directory, its limits, and the directories of each migrator: its counters
+ * in stats/, its knobs beside the selector. Documentation/ABI/testing/
+ * sysfs-kernel-mm-migration describes every file. Drivers make knobs and
+ * counters with the macros of linux/ferry_sysfs.h.
  *
- * Lock order: ferry_mutex (core.c) -> sysfs active references. Removing a file waits for
- * its readers and writers; those of stats/ and of the knobs do not take ferry_mutex.
+ * Locking: ferry_mutex -> sysfs active references. The removal of a file waits
+ * for the tasks that read or write it, so the functions of the files in stats/
+ * and in the migrators' directories do not take ferry_mutex.
  */
 
+#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/kernfs.h>
 #include <linux/kobject.h>
+#include <linux/kstrtox.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/time64.h>
 
 #include "internal.h"
 
 static struct kobject *ferry_root;
 static struct kobject *ferry_stats_root;
 
-static ssize_t migrator_show(struct kobject *kobj, struct kobj_attribute *attr,
-			     char *buf)
+static struct attribute *ferry_limit_attrs[] = {
+	FERRY_KNOB_NUMBER(batch_min_bytes, &ferry_batch_min_bytes,
+			  0, SZ_1G, ferry_limit_refresh),
+	FERRY_KNOB_NUMBER(batch_max_bytes, &ferry_batch_max_bytes,
+			  512 * PAGE_SIZE, SZ_1G, ferry_limit_refresh),
+	FERRY_KNOB_NUMBER(batch_max_us, &ferry_batch_max_us,
+			  1, USEC_PER_SEC, ferry_limit_refresh),
+	NULL,
+};
+
+static const struct attribute_group ferry_limit_group = {
+	.attrs = ferry_limit_attrs,
+};
+
+/**
+ * ferry_knob_show() - show a number, or all words and which is selected
+ * @kobj:	the directory
+ * @attr:	the file, of a struct ferry_knob
+ * @buf:	a sysfs page
+ *
+ * Context: process context.
+ * Return: length of the text.
+ */
+ssize_t ferry_knob_show(struct kobject *kobj, struct kobj_attribute *attr,
+			char *buf)
 {
-	return ferry_list(buf);
+	const struct ferry_knob *knob = to_ferry_knob(attr);
+	unsigned long i, value = READ_ONCE(*knob->value);
+	ssize_t len = 0;
+
+	if (!knob->words)
+		return sysfs_emit(buf, "%lu\n", value);
+	for (i = 0; knob->words[i]; i++)
+		len += sysfs_emit_at(buf, len, i == value ? "%s[%s]" : "%s%s",
+				     i ? " " : "", knob->words[i]);
+	return len + sysfs_emit_at(buf, len, "\n");
 }
+EXPORT_SYMBOL_GPL(ferry_knob_show);
 
-static ssize_t migrator_store(struct kobject *kobj, struct kobj_attribute *attr,
-			      const char *buf, size_t count)
+/**
+ * ferry_knob_store() - set a number within its bounds, or select a word
+ * @kobj:	the directory
+ * @attr:	the file, of a struct ferry_knob
+ * @buf:	the text that was written
+ * @count:	its length
+ *
+ * Context: process context. Calls the knob's @changed.
+ * Return: @count, or -EINVAL with nothing changed.
+ */
+ssize_t ferry_knob_store(struct kobject *kobj, struct kobj_attribute *attr,
+			 const char *buf, size_t count)
 {
-	int err = ferry_select(buf);
+	const struct ferry_knob *knob = to_ferry_knob(attr);
+	unsigned long value;
 
-	return err ?: count;
+	if (knob->words) {
+		int word = __sysfs_match_string(knob->words, -1, buf);
+
+		if (word < 0)
+			return -EINVAL;
+		value = word;
+	} else if (kstrtoul(buf, 10, &value) ||
+		   value < knob->min || value > knob->max) {
+		return -EINVAL;
+	}
+	WRITE_ONCE(*knob->value, value);
+	if (knob->changed)
+		knob->changed();
+	return count;
 }
+EXPORT_SYMBOL_GPL(ferry_knob_store);
 
-static struct kobj_attribute migrator_attr = __ATTR_RW(migrator);
-
-static int ferry_knobs_add(struct ferry_entry *entry)
+/**
+ * ferry_counter_show() - show a counter
+ * @kobj:	the directory
+ * @attr:	the file, of a struct ferry_knob with a @counter
+ * @buf:	a sysfs page
+ *
+ * Context: process context.
+ * Return: length of the text.
+ */
+ssize_t ferry_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
+			   char *buf)
 {
+	return sysfs_emit(buf, "%lld\n",
+			  atomic64_read(to_ferry_knob(attr)->counter));
+}
+EXPORT_SYMBOL_GPL(ferry_counter_show);
+
+/**
+ * ferry_sysfs_dir() - make a directory beside the selector
+ * @name:	its name, which no migrator can register from then on
+ * @groups:	its files
+ *
+ * kobject_del() and kobject_put() remove the directory with its files.
+ *
+ * Context: process context, after subsys_initcall.
+ * Return: the directory, or an ERR_PTR().
+ */
+struct kobject *ferry_sysfs_dir(const char *name,
+				const struct attribute_group **groups)
+{
+	struct kobject *dir;
 	int err;
 
-	if (!entry->ops->groups)
-		return 0;
-	entry->knobs = kobject_create_and_add(entry->ops->name, ferry_root);
-	if (!entry->knobs)
-		return -ENOMEM;
-	err = sysfs_create_groups(entry->knobs, entry->ops->groups);
-	if (err)
-		kobject_put(entry->knobs);
-	return err;
+	if (!ferry_root)
+		return ERR_PTR(-ENODEV);
+	dir = kobject_create_and_add(name, ferry_root);
+	if (!dir)
+		return ERR_PTR(-ENOMEM);
+	err = sysfs_create_groups(dir, groups);
+	if (!err)
+		return dir;
+	kobject_put(dir);
+	return ERR_PTR(err);
+}
+
+/**
+ * ferry_sysfs_taken() - check for a file or directory beside the selector
+ * @name: its name
+ *
+ * Context: process context.
+ * Return: true if there is one.
+ */
+bool ferry_sysfs_taken(const char *name)
+{
+	struct kernfs_node *node = sysfs_get_dirent(ferry_root->sd, name);
+
+	sysfs_put(node);
+	return node;
 }
 
 /**
@@ -61,90 +170,42 @@ static int ferry_knobs_add(struct ferry_entry *entry)
  */
 int ferry_sysfs_add(struct ferry_entry *entry)
 {
-	int err = kobject_add(&entry->kobj, ferry_stats_root, "%s", entry->ops->name);
+	const struct ferry_migrator *ops = entry->ops;
+	int err = kobject_add(&entry->kobj, ferry_stats_root, "%s", ops->name);
 
-	if (err)
+	if (err || !ops->groups)
 		return err;
-	err = ferry_knobs_add(entry);
-	if (err)
+	entry->knobs = ferry_sysfs_dir(ops->name, ops->groups);
+	if (IS_ERR(entry->knobs))
 		kobject_del(&entry->kobj);
-	return err;
+	return PTR_ERR_OR_ZERO(entry->knobs);
 }
 
 /**
- * ferry_sysfs_remove() - take them away, and wait for their readers and writers
+ * ferry_sysfs_remove() - remove a migrator's counters and knobs
  * @entry: as given to ferry_sysfs_add()
+ *
+ * Waits for their readers and writers.
  *
  * Context: process context, under ferry_mutex.
  */
 void ferry_sysfs_remove(struct ferry_entry *entry)
 {
 	if (entry->knobs) {
-		sysfs_remove_groups(entry->knobs, entry->ops->groups);
+		kobject_del(entry->knobs);
 		kobject_put(entry->knobs);
 	}
 	kobject_del(&entry->kobj);
 }
 
 /**
- * ferry_show_words() - show a knob that is one of several words, the chosen one in brackets
- * @buf:	a sysfs page
- * @words:	the words
- * @nr:		their number
- * @chosen:	index of the chosen one
- *
- * Context: any.
- * Return: length of the text.
- */
-ssize_t ferry_show_words(char *buf, const char * const *words, unsigned int nr,
-			 unsigned int chosen)
-{
-	ssize_t len = 0;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		len += sysfs_emit_at(buf, len, i == chosen ? "%s[%s]" : "%s%s",
-				     i ? " " : "", words[i]);
-	return len + sysfs_emit_at(buf, len, "\n");
-}
-EXPORT_SYMBOL_GPL(ferry_show_words);
-
-/**
- * ferry_sysfs_dir() - make a directory beside the selector
- * @name: its name
- *
- * Context: boot, after subsys_initcall.
- * Return: the directory, or NULL.
- */
-struct kobject *ferry_sysfs_dir(const char *name)
-{
-	return ferry_root ? kobject_create_and_add(name, ferry_root) : NULL;
-}
-
-/**
- * ferry_sysfs_taken() - would a directory of knobs clash with a file of ours?
- * @name: the directory's
- *
- * Context: process context.
- * Return: true if so.
- */
-bool ferry_sysfs_taken(const char *name)
-{
-	struct kernfs_node *node = sysfs_get_dirent(ferry_root->sd, name);
-	bool taken = node && kernfs_type(node) != KERNFS_DIR;
-
-	sysfs_put(node);
-	/* Directories that are no migrator's; that of one is known by its registration. */
-	return taken || !strcmp(name, "stats") || !strcmp(name, "migrc");
-}
-
-/**
- * ferry_sysfs_init() - make the directory
+ * ferry_sysfs_init() - make /sys/kernel/mm/migration
+ * @migrator: the file that selects a migrator
  *
  * Context: boot.
  * Return: 0 or a negative errno.
  */
-int __init ferry_sysfs_init(void)
+int __init ferry_sysfs_init(const struct attribute *migrator)
 {
 	ferry_root = kobject_create_and_add("migration", mm_kobj);
 	if (!ferry_root)
@@ -152,6 +213,6 @@ int __init ferry_sysfs_init(void)
 	ferry_stats_root = kobject_create_and_add("stats", ferry_root);
 	if (!ferry_stats_root)
 		return -ENOMEM;
-	return sysfs_create_file(ferry_root, &migrator_attr.attr) ?:
-	       sysfs_create_group(ferry_root, &ferry_policy_group);
+	return sysfs_create_file(ferry_root, migrator) ?:
+	       sysfs_create_group(ferry_root, &ferry_limit_group);
 }

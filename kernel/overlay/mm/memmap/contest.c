@@ -15,7 +15,7 @@
  */
 
 #include <linux/ktime.h>
-#include <linux/memcpy_streaming.h>
+#include <linux/copy_nontemporal.h>
 #include <linux/mm.h>
 
 #include "internal.h"
@@ -34,7 +34,8 @@ static enum memmap_method memmap_verdicts[2][2];
 
 static bool memmap_may_enter(const struct memmap_range *range, enum memmap_method method)
 {
-	return method != MEMMAP_STREAMING || memcpy_can_stream(range->pages, sizeof(struct page));
+	return method != MEMMAP_STREAMING ||
+	       copy_nontemporal_possible(range->pages, sizeof(struct page));
 }
 
 /* Initialise the chunk at *@pfn. Return the ns that it took. */

@@ -13,7 +13,7 @@
  * Lock order: none is taken. Any context.
  */
 
-#include <linux/memcpy_streaming.h>
+#include <linux/copy_nontemporal.h>
 #include <linux/mm.h>
 
 #include "internal.h"
@@ -35,7 +35,7 @@ static void memmap_fill_streaming(struct page *page, unsigned long nr,
 	const struct page copy = *image;
 
 	for (; nr; nr--)
-		__memcpy_streaming(page++, &copy, sizeof(copy));
+		__copy_nontemporal(page++, &copy, sizeof(copy));
 }
 
 static void memmap_fill_block(struct page *page, unsigned long nr, const struct page *image)
@@ -56,14 +56,14 @@ static void memmap_fill_block(struct page *page, unsigned long nr, const struct 
  * @image:	what they shall be; outside of [@page, @page + @nr)
  * @method:	any but MEMMAP_FIELDS
  *
- * The pages may be told to nobody before memcpy_streaming_drain() on this CPU.
+ * The pages may be told to nobody before copy_nontemporal_drain() on this CPU.
  *
  * Context: any.
  */
 void memmap_fill(struct page *page, unsigned long nr, const struct page *image,
 		 enum memmap_method method)
 {
-	if (method == MEMMAP_STREAMING && memcpy_can_stream(page, sizeof(*page)))
+	if (method == MEMMAP_STREAMING && copy_nontemporal_possible(page, sizeof(*page)))
 		memmap_fill_streaming(page, nr, image);
 	else if (method == MEMMAP_BLOCK)
 		memmap_fill_block(page, nr, image);

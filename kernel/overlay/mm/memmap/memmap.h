@@ -76,7 +76,7 @@ static inline unsigned long memmap_compound_nr(unsigned long pfn,
 void memmap_init_fields(const struct memmap_range *range, unsigned long pfn,
 			unsigned long end_pfn, unsigned long compound_nr);
 
-#ifdef CONFIG_MEMMAP_TEMPLATE
+#ifdef CONFIG_ZONE_DEVICE_INIT_TEMPLATE
 void memmap_init_device_range(const struct memmap_range *range);
 #else
 static inline void memmap_init_device_range(const struct memmap_range *range)

@@ -22,7 +22,7 @@
  * Lock order: none is taken; nobody but the caller uses the pages.
  */
 
-#include <linux/memcpy_streaming.h>
+#include <linux/copy_nontemporal.h>
 #include <linux/mm.h>
 #include <linux/page_ref.h>
 #include <linux/prefetch.h>
@@ -201,5 +201,5 @@ void memmap_template_apply(const struct memmap_range *range, unsigned long pfn,
 		memmap_apply_compound(memmap_range_page(range, pfn), compound_nr, order,
 				      template, method);
 	/* What this CPU streamed comes before whatever tells of it. */
-	memcpy_streaming_drain();
+	copy_nontemporal_drain();
 }

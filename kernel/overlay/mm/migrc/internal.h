@@ -3,29 +3,43 @@
 #define _MM_MIGRC_INTERNAL_H
 
 #include <linux/atomic.h>
+#include <linux/ferry_sysfs.h>
 #include <linux/migrc.h>
 
 #include "check.h"
 #include "mutate.h"
 
-struct attribute_group;
-
 /* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
 #define MIGRC_BATCH_PAGES	512L
 
-/* What is counted beside the flushes; the names are in stats.c. */
-enum migrc_stat {
-	MIGRC_FOLIOS,
-	MIGRC_PTES,
-	MIGRC_AVOIDED_FLUSHES,
-	MIGRC_AVOIDED_IPIS,
-	MIGRC_AVOIDED_BROADCASTS,
-	MIGRC_REFUSED_WRITABLE,
-	MIGRC_REFUSED_FILE,
-	MIGRC_REFUSED_FULL,
-	MIGRC_REFUSED_PAUSED,
-	MIGRC_NR_STATS,
-};
+/* The counters; the flushes are last, in the order of enum migrc_cause. */
+#define MIGRC_STATS(TYPE, _last) {				\
+	TYPE(MIGRC_FOLIOS, folios)				\
+	TYPE(MIGRC_PTES, ptes)					\
+	TYPE(MIGRC_AVOIDED_FLUSHES, avoided_flushes)		\
+	TYPE(MIGRC_AVOIDED_IPIS, avoided_ipis)			\
+	TYPE(MIGRC_AVOIDED_BROADCASTS, avoided_broadcasts)	\
+	TYPE(MIGRC_SKIPPED_WRITABLE, skipped_writable)		\
+	TYPE(MIGRC_SKIPPED_FILE, skipped_file)			\
+	TYPE(MIGRC_SKIPPED_FULL, skipped_full)			\
+	TYPE(MIGRC_SKIPPED_PAUSED, skipped_paused)		\
+	TYPE(MIGRC_FLUSHED_WRITE_FAULT, flushed_write_fault)	\
+	TYPE(MIGRC_FLUSHED_SWAP_FAULT, flushed_swap_fault)	\
+	TYPE(MIGRC_FLUSHED_UNMAP, flushed_unmap)		\
+	TYPE(MIGRC_FLUSHED_GUP, flushed_gup)			\
+	TYPE(MIGRC_FLUSHED_MIXED, flushed_mixed)		\
+	TYPE(MIGRC_FLUSHED_FILE, flushed_file)			\
+	TYPE(MIGRC_FLUSHED_FULL, flushed_full)			\
+	TYPE(MIGRC_FLUSHED_AGE, flushed_age)			\
+	TYPE(MIGRC_FLUSHED_PRESSURE, flushed_pressure)		\
+	TYPE(MIGRC_FLUSHED_COMPACTION, flushed_compaction)	\
+	TYPE(MIGRC_FLUSHED_DRAIN, flushed_drain)		\
+	TYPE(MIGRC_FLUSHED_FAILURE, flushed_failure)		\
+	TYPE(MIGRC_FLUSHED_OFF, flushed_off)			\
+	_last							\
+}
+
+enum migrc_stat MIGRC_STATS(FERRY_COUNTER_ID, MIGRC_NR_STATS);
 
 /* space.c */
 bool migrc_owes_flush(const struct mm_struct *mm);

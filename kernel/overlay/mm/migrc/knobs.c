@@ -12,8 +12,9 @@
  * Lock order: migrc_knob_mutex -> migrc_drain_mutex.
  */
 
+#include <linux/err.h>
 #include <linux/export.h>
-#include <linux/ferry.h>
+#include <linux/ferry_sysfs.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/kobject.h>
@@ -129,22 +130,14 @@ static ssize_t drain_store(struct kobject *kobj, struct kobj_attribute *attr,
 	return count;
 }
 
-static struct kobj_attribute enabled_attr = __ATTR_RW(enabled);
-static struct kobj_attribute max_bytes_attr = __ATTR_RW(max_bytes);
-static struct kobj_attribute max_age_ms_attr = __ATTR_RW(max_age_ms);
-static struct kobj_attribute quarantined_bytes_attr = __ATTR_RO(quarantined_bytes);
-static struct kobj_attribute peak_bytes_attr = __ATTR_RO(peak_bytes);
-static struct kobj_attribute oldest_ms_attr = __ATTR_RO(oldest_ms);
-static struct kobj_attribute drain_attr = __ATTR_WO(drain);
-
 static struct attribute *migrc_attrs[] = {
-	&enabled_attr.attr,
-	&max_bytes_attr.attr,
-	&max_age_ms_attr.attr,
-	&quarantined_bytes_attr.attr,
-	&peak_bytes_attr.attr,
-	&oldest_ms_attr.attr,
-	&drain_attr.attr,
+	FERRY_KNOB(enabled, 0644, enabled_show, enabled_store),
+	FERRY_KNOB(max_bytes, 0644, max_bytes_show, max_bytes_store),
+	FERRY_KNOB(max_age_ms, 0644, max_age_ms_show, max_age_ms_store),
+	FERRY_KNOB(quarantined_bytes, 0444, quarantined_bytes_show, NULL),
+	FERRY_KNOB(peak_bytes, 0444, peak_bytes_show, NULL),
+	FERRY_KNOB(oldest_ms, 0444, oldest_ms_show, NULL),
+	FERRY_KNOB(drain, 0200, NULL, drain_store),
 	NULL,
 };
 
@@ -160,10 +153,6 @@ static const struct attribute_group *migrc_groups[] = {
 
 static int __init migrc_knobs_init(void)
 {
-	struct kobject *dir = ferry_sysfs_dir("migrc");
-
-	if (!dir)
-		return -ENOMEM;
-	return sysfs_create_groups(dir, migrc_groups);
+	return PTR_ERR_OR_ZERO(ferry_sysfs_dir("migrc", migrc_groups));
 }
 late_initcall(migrc_knobs_init);

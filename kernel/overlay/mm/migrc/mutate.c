@@ -2,9 +2,10 @@
 /**
  * DOC: Mutations
  *
- * /sys/kernel/debug/migrc/skip names steps of migrc that are left out from now on, so that a
- * test can see itself fail. Reading lists all words, the chosen ones in brackets; writing
- * replaces the choice by the words written, none of them for an empty line.
+ * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out
+ * from now on, so that a test can see itself fail. Reading lists all words, the
+ * chosen ones in brackets; writing replaces the choice by the words written,
+ * none of them for an empty line.
  *
  * Lock order: none are taken.
  */
@@ -110,7 +111,7 @@ static int __init migrc_mutate_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("migrc", NULL);
 
-	debugfs_create_file("skip", 0600, dir, NULL, &skip_fops);
+	debugfs_create_file("fault_inject", 0600, dir, NULL, &skip_fops);
 	debugfs_create_atomic_t("violations", 0400, dir, &migrc_violations);
 	return 0;
 }

@@ -83,7 +83,7 @@ static bool migrc_wanted(enum migrate_reason reason)
 		return false;
 	if (!migrc_paused())
 		return true;
-	migrc_count(MIGRC_REFUSED_PAUSED, 1);
+	migrc_count(MIGRC_SKIPPED_PAUSED, 1);
 	return false;
 }
 
@@ -110,7 +110,7 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 static void migrc_count_batch(const struct migrc_batch *batch)
 {
 	if (batch->nr_writable)
-		migrc_count(MIGRC_REFUSED_WRITABLE, batch->nr_writable);
+		migrc_count(MIGRC_SKIPPED_WRITABLE, batch->nr_writable);
 	if (!batch->nr_ptes)
 		return;
 	migrc_count(MIGRC_PTES, batch->nr_ptes);
@@ -148,13 +148,13 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
 	if (!folio_test_anon(src) && !migrc_file_eligible(src)) {
-		migrc_count(MIGRC_REFUSED_FILE, 1);
+		migrc_count(MIGRC_SKIPPED_FILE, 1);
 		return false;
 	}
 	if (batch->budget < folio_nr_pages(src)) {
 		/* For the next, that is. */
 		batch->lacking = folio_nr_pages(src);
-		migrc_count(MIGRC_REFUSED_FULL, 1);
+		migrc_count(MIGRC_SKIPPED_FULL, 1);
 		return false;
 	}
 	return true;

@@ -12,7 +12,7 @@
  * in it to end, and releases the channel. A retired channel stays claimed by the quarantine,
  * which also releases it if it was removed meanwhile.
  *
- * Channels that are asked back for reasons other than a knob's are notify.c's business.
+ * Channels that are asked back for reasons other than a knob's are hotplug.c's business.
  *
  * Lock order: dcbm_mutex -> dma_list_mutex.
  */
@@ -29,7 +29,17 @@
 #include <linux/topology.h>
 #include <linux/wait.h>
 
-#include "dcbm.h"
+#include "internal.h"
+
+struct dcbm_tuning dcbm_tuning = {
+	/* The batch copy series saw little gain beyond 8 to 12. */
+	.channels = 16,
+	/* Far more than a batch takes: after it the channel is out of service. */
+	.timeout_ms = 1000,
+	.verify = DCBM_VERIFY_AUTO,
+};
+
+atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
 
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_LINGER_MS		20
@@ -458,7 +468,7 @@ void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_eng
 /*
  * A last chance for a retired channel's callbacks to come: drivers that free their descriptors
  * on release do not survive the completion of one (ptdma). Of a channel that was not stuck none
- * will, see settle.c.
+ * will, see complete.c.
  */
 static bool dcbm_recover(struct dcbm_channel *ch)
 {

@@ -4,7 +4,7 @@
  *
  * /sys/kernel/debug/ferry_dcbm/channels has a line for each channel held,
  *
- *	NAME DRIVER node=N descriptors=N bytes=N near=N in service|retired
+ *	NAME DRIVER node=N descriptors=N bytes=N near=N active|hung
  *
  * where near counts the bytes whose destination is on the channel's own node,
  * and costs what the calibration found. For people and tests; no interface to rely on.
@@ -16,7 +16,7 @@
 #include <linux/mutex.h>
 #include <linux/seq_file.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 static struct dentry *dcbm_dir;
 
@@ -25,7 +25,7 @@ static void dcbm_show_channel(struct seq_file *m, const struct dcbm_channel *ch)
 	seq_printf(m, "%s %s node=%d descriptors=%llu bytes=%llu near=%llu %s\n",
 		   dma_chan_name(ch->chan), dev_driver_string(ch->provider), ch->nid,
 		   ch->nr_descs, ch->bytes, ch->near_bytes,
-		   ch->retired ? "retired" : "in service");
+		   ch->retired ? "hung" : "active");
 }
 
 static int channels_show(struct seq_file *m, void *unused)
@@ -48,12 +48,32 @@ static int costs_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(costs);
 
+static int force_offload_get(void *data, u64 *value)
+{
+	*value = READ_ONCE(dcbm_tuning.force_offload);
+	return 0;
+}
+
+/* Stores 0 or 1 and measures the costs again, because they may be stale. */
+static int force_offload_set(void *data, u64 value)
+{
+	if (value > 1)
+		return -EINVAL;
+	WRITE_ONCE(dcbm_tuning.force_offload, value);
+	dcbm_recalibrate();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(force_offload_fops, force_offload_get,
+			 force_offload_set, "%llu\n");
+
 /** dcbm_debugfs_init() - add the files; without debugfs there are none */
 void dcbm_debugfs_init(void)
 {
 	dcbm_dir = debugfs_create_dir("ferry_dcbm", NULL);
 	debugfs_create_file("channels", 0444, dcbm_dir, NULL, &channels_fops);
 	debugfs_create_file("costs", 0444, dcbm_dir, NULL, &costs_fops);
+	debugfs_create_file_unsafe("force_offload", 0644, dcbm_dir, NULL,
+				   &force_offload_fops);
 }
 
 /** dcbm_debugfs_exit() - remove them */

@@ -22,7 +22,7 @@
 #include <linux/iommu.h>
 #include <linux/mm.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 #ifdef CONFIG_IOMMU_DMA
 /* Pieces are pages: an IOMMU with larger ones would reveal their neighbours. */

@@ -15,7 +15,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 static void dcbm_add_piece(struct dcbm_share *share, struct dcbm_run *run, size_t len)
 {

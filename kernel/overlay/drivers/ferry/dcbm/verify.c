@@ -7,21 +7,16 @@
  * compared from there; what cannot be read counts as different, as nothing proves the copy, and
  * is left to the move phase, which reports it.
  *
- * Sampled verification compares one cache line of each page, another one each time. It finds
- * pages that were not copied; that all of a page was copied right it cannot say.
- *
  * Lock order: none are taken.
  */
 
-#include <linux/cache.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "dcbm.h"
+#include "internal.h"
 
 /* What is read of a source at a time, on the stack. */
 #define DCBM_STEP	256
@@ -41,22 +36,13 @@ static bool dcbm_same_bytes(const void *dst, const void *src, size_t len)
 	return true;
 }
 
-/* Where in a page one of its cache lines begins. */
-static size_t dcbm_any_line(void)
-{
-	return get_random_u32_below(PAGE_SIZE / SMP_CACHE_BYTES) * SMP_CACHE_BYTES;
-}
-
-static bool dcbm_same_piece(struct dcbm_share *share, unsigned int piece, bool sampled)
+static bool dcbm_same_piece(struct dcbm_share *share, unsigned int piece)
 {
 	const void *src = sg_virt(&share->src[piece]), *dst = sg_virt(&share->dst[piece]);
 	size_t offset, len = share->src[piece].length;
 
 	for (offset = 0; offset < len; offset += PAGE_SIZE) {
-		size_t from = sampled ? dcbm_any_line() : 0;
-		size_t bytes = sampled ? SMP_CACHE_BYTES : PAGE_SIZE;
-
-		if (!dcbm_same_bytes(dst + offset + from, src + offset + from, bytes))
+		if (!dcbm_same_bytes(dst + offset, src + offset, PAGE_SIZE))
 			return false;
 	}
 	cond_resched();
@@ -67,22 +53,20 @@ static bool dcbm_same_piece(struct dcbm_share *share, unsigned int piece, bool s
  * dcbm_same() - do source and destination of a descriptor hold the same?
  * @share:	the share, unmapped
  * @desc:	one of its descriptors
- * @sampled:	look at one cache line a page only
  *
  * Context: process context; the folios are locked and nobody else can reach them.
  * Return: true if no difference was found and all sources could be read.
  */
-bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc, bool sampled)
+bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc)
 {
 	u64 start = ktime_get_ns();
 	bool same = true;
 	unsigned int i;
 
 	for (i = desc->first; same && i < desc->first + desc->nr; i++)
-		same = dcbm_same_piece(share, i, sampled);
+		same = dcbm_same_piece(share, i);
 	if (same)
-		dcbm_count(DCBM_VERIFIED_BYTES, sampled ? desc->len / PAGE_SIZE * SMP_CACHE_BYTES :
-							  desc->len);
+		dcbm_count(DCBM_VERIFIED_BYTES, desc->len);
 	dcbm_count(DCBM_VERIFY_NS, ktime_get_ns() - start);
 	return same;
 }

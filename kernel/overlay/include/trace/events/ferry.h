@@ -26,7 +26,8 @@ TRACE_EVENT(ferry_copy_begin,
 );
 
 TRACE_EVENT(ferry_copy_end,
-	    TP_PROTO(const char *migrator, int error, unsigned int copied, u64 ns),
+	    TP_PROTO(const char *migrator, int error, unsigned int copied,
+		     u64 ns),
 	    TP_ARGS(migrator, error, copied, ns),
 	    TP_STRUCT__entry(__string(migrator, migrator)
 			     __field(int, error)

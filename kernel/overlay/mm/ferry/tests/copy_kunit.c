@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The copy phase, called as mm/migrate.c calls it, with a migrator of the test's own: what
- * is copied is marked, what is not is not, and every folio is counted once.
+ * The copy phase, called as by mm/migrate.c, with a migrator of the test's own:
+ * it marks each folio that was copied and no other, and counts every folio
+ * once.
  */
 
 #include <kunit/test.h>
@@ -17,9 +18,9 @@
 static struct {
 	unsigned int calls;
 	unsigned int folios;
-	unsigned int fail_every;	/* status of every Nth pair is an error */
-	int refuse;			/* errno of the whole batch */
-	bool solo;			/* say that the calling CPU copied alone */
+	unsigned int fail_every;	/* fail every Nth pair */
+	int reject;			/* errno of the whole batch */
+	bool serial;			/* set batch->serial */
 } copy_seen;
 
 static int copy_test_copy(struct ferry_batch *batch)
@@ -27,15 +28,16 @@ static int copy_test_copy(struct ferry_batch *batch)
 	unsigned int i;
 
 	copy_seen.calls++;
-	if (copy_seen.refuse)
-		return copy_seen.refuse;
-	batch->solo = copy_seen.solo;
+	if (copy_seen.reject)
+		return copy_seen.reject;
+	batch->serial = copy_seen.serial;
 	for (i = 0; i < batch->nr; i++) {
 		struct ferry_pair *pair = &batch->pairs[i];
 
 		copy_seen.folios++;
 		pair->status = -EHWPOISON;
-		if (copy_seen.fail_every && copy_seen.folios % copy_seen.fail_every == 0)
+		if (copy_seen.fail_every &&
+		    copy_seen.folios % copy_seen.fail_every == 0)
 			continue;
 		pair->status = folio_mc_copy(pair->dst, pair->src);
 	}
@@ -108,7 +110,7 @@ static void copy_exit(struct kunit *test)
 	copy_free(&ctx->dst);
 }
 
-/* Call the copy phase. Return how many destinations it marked, all of them complete. */
+/* Run the copy phase. Return how many destinations it marked as complete. */
 static unsigned int copy_run(struct kunit *test)
 {
 	struct copy_ctx *ctx = test->priv;
@@ -146,7 +148,7 @@ static void copy_marks_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_BATCHES), 1);
 }
 
-/* Longer lists than a batch holds are copied in several. */
+/* A list that is longer than a batch is copied in several batches. */
 static void copy_long_lists(struct kunit *test)
 {
 	copy_fill(test, COPY_FOLIOS);
@@ -154,7 +156,7 @@ static void copy_long_lists(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 2);
 }
 
-/* A folio the migrator failed at is left to the move phase, and only that one. */
+/* The copy phase leaves only the folios that failed to the move phase. */
 static void copy_failure_is_not_marked(struct kunit *test)
 {
 	copy_seen.fail_every = 4;
@@ -164,13 +166,13 @@ static void copy_failure_is_not_marked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_FALLBACKS), 16);
 }
 
-static void copy_refused_batch(struct kunit *test)
+static void copy_rejected_batch(struct kunit *test)
 {
-	copy_seen.refuse = -EBUSY;
+	copy_seen.reject = -EBUSY;
 	copy_fill(test, 64);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 1);
-	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_MIGRATOR), 1);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REJECTED), 1);
 }
 
 static void copy_set_rate(unsigned long rate)
@@ -190,17 +192,17 @@ static unsigned long copy_rate(void)
 	return rate;
 }
 
-/* One CPU copies what was refused, or what the migrator did alone: the next is no larger. */
-static void copy_by_one_cpu_is_forgotten(struct kunit *test)
+/* After one CPU copied a batch, rejected or serial, the next is no larger. */
+static void copy_by_one_cpu_resets_rate(struct kunit *test)
 {
 	copy_fill(test, FERRY_BATCH_FOLIOS);
 	copy_set_rate(1000);
-	copy_seen.refuse = -EBUSY;
+	copy_seen.reject = -EBUSY;
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
 	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
 	copy_set_rate(1000);
-	copy_seen.refuse = 0;
-	copy_seen.solo = true;
+	copy_seen.reject = 0;
+	copy_seen.serial = true;
 	KUNIT_EXPECT_EQ(test, copy_run(test), FERRY_BATCH_FOLIOS);
 	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
 }
@@ -208,14 +210,14 @@ static void copy_by_one_cpu_is_forgotten(struct kunit *test)
 static void copy_small_batch(struct kunit *test)
 {
 	if (PAGE_SIZE >= SZ_64K)
-		kunit_skip(test, "one page is no small batch");
+		kunit_skip(test, "one page is not a small batch");
 	copy_fill(test, 1);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
-	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_SMALL), 1);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_SKIPPED_SMALL), 1);
 }
 
-/* Source and destination stay paired across a folio that is passed over. */
+/* Source and destination stay paired across a folio that is skipped. */
 static void copy_skips_pinned(struct kunit *test)
 {
 	struct copy_ctx *ctx = test->priv;
@@ -226,7 +228,7 @@ static void copy_skips_pinned(struct kunit *test)
 	pinned = list_next_entry(pinned, lru);
 	folio_get(pinned);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 63);
-	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_PINNED), 1);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_SKIPPED_PINNED), 1);
 	folio_put(pinned);
 }
 
@@ -238,7 +240,7 @@ static void copy_off_does_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
 }
 
-/* All batches in use: the folios are left to the move phase at once. */
+/* If all batches are in use, the move phase copies the folios. */
 static void copy_no_batch_left(struct kunit *test)
 {
 	struct ferry_batch *batches[64];
@@ -253,7 +255,7 @@ static void copy_no_batch_left(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, nr, 0);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
-	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REFUSED_BUSY), 1);
+	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_SKIPPED_NO_BUFFER), 1);
 	while (nr--)
 		ferry_batch_put(batches[nr]);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 64);
@@ -263,8 +265,8 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_marks_all),
 	KUNIT_CASE(copy_long_lists),
 	KUNIT_CASE(copy_failure_is_not_marked),
-	KUNIT_CASE(copy_refused_batch),
-	KUNIT_CASE(copy_by_one_cpu_is_forgotten),
+	KUNIT_CASE(copy_rejected_batch),
+	KUNIT_CASE(copy_by_one_cpu_resets_rate),
 	KUNIT_CASE(copy_small_batch),
 	KUNIT_CASE(copy_skips_pinned),
 	KUNIT_CASE(copy_off_does_nothing),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which folios may be copied before the move phase. Each case is one line of the argument
- * at the top of mm/ferry/batch.c: take the check out and the case fails.
+ * The eligibility of folios for the early copy. Each case tests one line of the
+ * argument at the top of mm/ferry/batch.c: without that check the case fails.
  */
 
 #include <kunit/test.h>
@@ -42,8 +42,9 @@ static const struct address_space_operations no_ops = {
 
 static int eligible_init(struct kunit *test)
 {
-	struct eligible_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct eligible_ctx *ctx;
 
+	ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
 	test->priv = ctx;
 	ctx->src = folio_alloc(GFP_KERNEL, 0);
@@ -80,13 +81,13 @@ static void eligible_unmap(struct eligible_ctx *ctx)
 	folio_put(ctx->src);
 }
 
-static void expect_refused(struct kunit *test, enum ferry_stat cause)
+static void expect_skipped(struct kunit *test, enum ferry_stat reason)
 {
 	struct eligible_ctx *ctx = test->priv;
 	enum ferry_stat got = FERRY_NR_STATS;
 
 	KUNIT_EXPECT_FALSE(test, ferry_eligible(ctx->dst, ctx->src, &got));
-	KUNIT_EXPECT_EQ(test, got, cause);
+	KUNIT_EXPECT_EQ(test, got, reason);
 }
 
 static void expect_eligible(struct kunit *test)
@@ -113,29 +114,29 @@ static void eligible_page_cache(struct kunit *test)
 	eligible_unmap(ctx);
 }
 
-static void refused_unknown_callback(struct kunit *test)
+static void skipped_unknown_callback(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
 	eligible_map(ctx, &other_ops);
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	ctx->mapping.a_ops = &no_ops;
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	eligible_unmap(ctx);
 }
 
-/* Such content is not the kernel's to read, whatever the callback. */
-static void refused_inaccessible(struct kunit *test)
+/* The kernel may not read such content, with any callback. */
+static void skipped_inaccessible(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
 	eligible_map(ctx, &plain_ops);
 	mapping_set_inaccessible(&ctx->mapping);
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	eligible_unmap(ctx);
 }
 
-static void refused_buffers(struct kunit *test)
+static void skipped_buffers(struct kunit *test)
 {
 #ifdef CONFIG_BUFFER_HEAD
 	static const struct address_space_operations buffer_ops = {
@@ -147,43 +148,43 @@ static void refused_buffers(struct kunit *test)
 	struct eligible_ctx *ctx = test->priv;
 
 	eligible_map(ctx, &buffer_ops);
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	ctx->mapping.a_ops = &norefs_ops;
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	eligible_unmap(ctx);
 #else
 	kunit_skip(test, "no CONFIG_BUFFER_HEAD");
 #endif
 }
 
-/* hugetlb, and what has movable_ops, have a page type; any will do. */
-static void refused_typed(struct kunit *test)
+/* hugetlb and movable_ops folios have a page type; the test uses slab's. */
+static void skipped_typed(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
 	__folio_set_slab(ctx->src);
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	__folio_clear_slab(ctx->src);
 	expect_eligible(test);
 }
 
-static void refused_pinned(struct kunit *test)
+static void skipped_pinned(struct kunit *test)
 {
 	struct eligible_ctx *ctx = test->priv;
 
 	folio_get(ctx->src);
-	expect_refused(test, FERRY_REFUSED_PINNED);
+	expect_skipped(test, FERRY_SKIPPED_PINNED);
 	folio_put(ctx->src);
 	expect_eligible(test);
 }
 
-static void refused_poisoned(struct kunit *test)
+static void skipped_poisoned(struct kunit *test)
 {
 #ifdef CONFIG_MEMORY_FAILURE
 	struct eligible_ctx *ctx = test->priv;
 
 	folio_set_hwpoison(ctx->src);
-	expect_refused(test, FERRY_REFUSED_KIND);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	folio_test_clear_hwpoison(ctx->src);
 	expect_eligible(test);
 #else
@@ -194,12 +195,12 @@ static void refused_poisoned(struct kunit *test)
 static struct kunit_case eligible_cases[] = {
 	KUNIT_CASE(eligible_anon),
 	KUNIT_CASE(eligible_page_cache),
-	KUNIT_CASE(refused_unknown_callback),
-	KUNIT_CASE(refused_inaccessible),
-	KUNIT_CASE(refused_buffers),
-	KUNIT_CASE(refused_typed),
-	KUNIT_CASE(refused_pinned),
-	KUNIT_CASE(refused_poisoned),
+	KUNIT_CASE(skipped_unknown_callback),
+	KUNIT_CASE(skipped_inaccessible),
+	KUNIT_CASE(skipped_buffers),
+	KUNIT_CASE(skipped_typed),
+	KUNIT_CASE(skipped_pinned),
+	KUNIT_CASE(skipped_poisoned),
 	{}
 };
 

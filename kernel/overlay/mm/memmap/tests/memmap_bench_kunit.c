@@ -13,7 +13,7 @@
 #include <kunit/test.h>
 #include <linux/gfp.h>
 #include <linux/ktime.h>
-#include <linux/memcpy_streaming.h>
+#include <linux/copy_nontemporal.h>
 #include <linux/mm.h>
 
 #include "../internal.h"
@@ -50,14 +50,14 @@ static void bench_registers(struct bench_range *bench, enum memmap_method method
 	u64 *word = (u64 *)bench->range.pages;
 	u64 *end = word + (PAGE_SIZE << MAX_PAGE_ORDER) / sizeof(u64);
 
-#ifdef arch_store_streaming
+#ifdef arch_store_nontemporal
 	for (; word < end; word += 8) {
-		arch_store_streaming(word, seed, 2);
-		arch_store_streaming(word + 2, 3, 4);
-		arch_store_streaming(word + 4, 5, 6);
-		arch_store_streaming(word + 6, 7, 8);
+		arch_store_nontemporal(word, seed, 2);
+		arch_store_nontemporal(word + 2, 3, 4);
+		arch_store_nontemporal(word + 4, 5, 6);
+		arch_store_nontemporal(word + 6, 7, 8);
 	}
-	memcpy_streaming_drain();
+	copy_nontemporal_drain();
 #else
 	for (; word < end; word++)
 		*word = seed;

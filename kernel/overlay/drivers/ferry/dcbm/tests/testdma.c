@@ -6,18 +6,18 @@
  * /sys/kernel/debug/ferry_testdma/ make one descriptor in N, by chance, fail, 0 being never:
  *
  *	error		not copied, and reported
- *	lie		half copied, and reported as success
+ *	partial		half copied, and reported as success
  *	lost		not copied, never completed
  *	late		copied and completed late_ms milliseconds later
- *	ghost		never completed, but copied late_ms milliseconds later, even if the driver
+ *	late_write	never completed, but copied late_ms milliseconds later, even if the driver
  *			has been unbound by then
- *	early		completed as if well, but copied late_ms milliseconds later, even if the
+ *	early_completion completed as if well, but copied late_ms milliseconds later, even if the
  *			driver has been unbound by then; its first byte is wrong until then, as
  *			by chance it might have been right already
  *	prep		not taken: prep returns NULL
  *
- * and hits_* count how often that happened. sleeps counts how often a device was suspended, and
- * held_asleep the channels that somebody held when that began and when it ended.
+ * and hits_* count how often that happened. suspends counts how often a device was suspended, and
+ * channels_in_suspend the channels that a client held when that began and when it ended.
  *
  * The driver's name is the module parameter role, so that dcbm takes it for a driver that it
  * knows. As "xilinx-zynqmp-dma" it answers an error as that driver does: the descriptor completes
@@ -59,28 +59,30 @@ MODULE_PARM_DESC(channels, "channels of each (1 to 16)");
 
 enum testdma_fault {
 	TESTDMA_ERROR,
-	TESTDMA_LIE,
+	TESTDMA_PARTIAL,
 	TESTDMA_LOST,
 	TESTDMA_LATE,
-	TESTDMA_GHOST,
-	TESTDMA_EARLY,
+	TESTDMA_LATE_WRITE,
+	TESTDMA_EARLY_COMPLETION,
 	TESTDMA_PREP,
 	TESTDMA_NR_FAULTS,
 };
 
 static const char * const testdma_names[] = {
-	"error", "lie", "lost", "late", "ghost", "early", "prep",
+	"error", "partial", "lost", "late", "late_write",
+	"early_completion", "prep",
 };
 
 static const char * const testdma_hit_names[] = {
-	"hits_error", "hits_lie", "hits_lost", "hits_late", "hits_ghost", "hits_early", "hits_prep",
+	"hits_error", "hits_partial", "hits_lost", "hits_late",
+	"hits_late_write", "hits_early_completion", "hits_prep",
 };
 
 static u32 testdma_rate[TESTDMA_NR_FAULTS];
 static atomic_t testdma_hits[TESTDMA_NR_FAULTS];
 static u32 testdma_late_ms = 100;
-static atomic_t testdma_sleeps;
-static atomic_t testdma_held_asleep;
+static atomic_t testdma_suspends;
+static atomic_t testdma_channels_in_suspend;
 
 struct testdma_desc {
 	struct dma_async_tx_descriptor tx;
@@ -262,16 +264,16 @@ static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 		testdma_fail(tc, desc);
 		return;
 	}
-	if (testdma_fails(TESTDMA_LIE)) {
+	if (testdma_fails(TESTDMA_PARTIAL)) {
 		testdma_copy(desc, desc->len / 2);
 		testdma_complete(tc, desc, DMA_TRANS_NOERROR);
 		return;
 	}
-	if (testdma_fails(TESTDMA_GHOST)) {
+	if (testdma_fails(TESTDMA_LATE_WRITE)) {
 		testdma_copy_later(desc);
 		return;
 	}
-	if (testdma_fails(TESTDMA_EARLY)) {
+	if (testdma_fails(TESTDMA_EARLY_COMPLETION)) {
 		testdma_complete_early(tc, desc);
 		return;
 	}
@@ -388,13 +390,13 @@ static int testdma_look(struct device *dev)
 	unsigned int i;
 
 	for (i = 0; i < channels; i++)
-		atomic_add(!!td->chans[i].chan.client_count, &testdma_held_asleep);
+		atomic_add(!!td->chans[i].chan.client_count, &testdma_channels_in_suspend);
 	return 0;
 }
 
 static int testdma_suspend(struct device *dev)
 {
-	atomic_inc(&testdma_sleeps);
+	atomic_inc(&testdma_suspends);
 	return testdma_look(dev);
 }
 
@@ -442,8 +444,9 @@ static void testdma_make_files(void)
 
 	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
 	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
-	debugfs_create_atomic_t("sleeps", 0444, testdma_dir, &testdma_sleeps);
-	debugfs_create_atomic_t("held_asleep", 0444, testdma_dir, &testdma_held_asleep);
+	debugfs_create_atomic_t("suspends", 0444, testdma_dir, &testdma_suspends);
+	debugfs_create_atomic_t("channels_in_suspend", 0444, testdma_dir,
+				&testdma_channels_in_suspend);
 	for (i = 0; i < TESTDMA_NR_FAULTS; i++) {
 		debugfs_create_u32(testdma_names[i], 0644, testdma_dir, &testdma_rate[i]);
 		debugfs_create_atomic_t(testdma_hit_names[i], 0444, testdma_dir,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/mm/migration: every file reads and writes as Documentation/ABI/testing/
- * sysfs-kernel-mm-migration says, and a value that is refused changes nothing.
+ * /sys/kernel/mm/migration: every file reads and writes as documented in
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration and its companions, and a
+ * value that a file rejects changes nothing.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +56,7 @@ FIXTURE(ferry) {
 	char saved[256];
 };
 
-/* The word in brackets. */
+/* Cut out the word in brackets. */
 static const char *selected(char *list)
 {
 	char *word = strchr(list, '[');
@@ -82,7 +84,7 @@ FIXTURE_TEARDOWN(ferry)
 		write_file("migrator", self->saved);
 }
 
-/* The list ends in a newline, has one word in brackets, and always off and kernel. */
+/* The list ends in a newline and has off, kernel, and one word in brackets. */
 TEST_F(ferry, list_has_one_selected)
 {
 	char list[256];
@@ -109,7 +111,9 @@ TEST_F(ferry, select_and_off)
 
 TEST_F(ferry, unknown_migrator_changes_nothing)
 {
-	static const char * const bad[] = { "nobody", "", "kernel off", "KERNEL", "[off]" };
+	static const char * const bad[] = {
+		"unknown", "", "kernel off", "KERNEL", "[off]",
+	};
 	char list[256];
 
 	ASSERT_EQ(write_file("migrator", "kernel"), 0);
@@ -122,108 +126,127 @@ TEST_F(ferry, unknown_migrator_changes_nothing)
 	}
 }
 
-/* Write what must be refused to a file and see that it still reads as before. */
-static void refused(struct __test_metadata *_metadata, const char *name,
-		    const char *value)
+/* A value for a file, and whether the file accepts it. */
+struct value {
+	const char *name;
+	const char *value;
+	bool accepted;
+};
+
+/*
+ * Write each value, expect the file to read so, or as before if it rejects the
+ * value, and restore an accepted one.
+ */
+static void check_values(struct __test_metadata *_metadata,
+			 const struct value *values, size_t nr)
 {
 	char before[256], after[256];
+	int err;
 
-	ASSERT_EQ(read_file(name, before, sizeof(before)), 0);
-	EXPECT_EQ(write_file(name, value), -EINVAL)
-		TH_LOG("%s took '%s'", name, value);
-	ASSERT_EQ(read_file(name, after, sizeof(after)), 0);
-	EXPECT_STREQ(before, after);
+	for (const struct value *v = values; v < values + nr; v++) {
+		ASSERT_EQ(read_file(v->name, before, sizeof(before)), 0);
+		err = v->accepted ? 0 : -EINVAL;
+		EXPECT_EQ(write_file(v->name, v->value), err)
+			TH_LOG("%s: '%s'", v->name, v->value);
+		ASSERT_EQ(read_file(v->name, after, sizeof(after)), 0);
+		if (!v->accepted) {
+			EXPECT_STREQ(before, after);
+			continue;
+		}
+		after[strcspn(after, "\n")] = '\0';
+		EXPECT_STREQ(strchr(after, '[') ? selected(after) : after,
+			     v->value);
+		EXPECT_EQ(write_file(v->name, strchr(before, '[') ?
+				     selected(before) : before), 0);
+	}
 }
 
-/* Write what must be taken to a file, see that it reads so, and put back what it was. */
-static void taken(struct __test_metadata *_metadata, const char *name,
-		  const char *value)
+TEST_F(ferry, limits)
 {
-	char before[256], after[256];
-
-	ASSERT_EQ(read_file(name, before, sizeof(before)), 0);
-	EXPECT_EQ(write_file(name, value), 0)
-		TH_LOG("%s refused '%s'", name, value);
-	ASSERT_EQ(read_file(name, after, sizeof(after)), 0);
-	after[strcspn(after, "\n")] = '\0';
-	EXPECT_STREQ(strchr(after, '[') ? selected(after) : after, value);
-	EXPECT_EQ(write_file(name, strchr(before, '[') ? selected(before) : before), 0);
-}
-
-TEST_F(ferry, limits_refuse_bad_values)
-{
-	static const char * const names[] = {
-		"min_bytes", "batch_max_bytes", "max_stall_us",
+	static const struct value values[] = {
+		{ "batch_min_bytes", "-1", false },
+		{ "batch_min_bytes", "many", false },
+		{ "batch_min_bytes", "99999999999999999999", false },
+		{ "batch_min_bytes", "1073741825", false },
+		{ "batch_max_bytes", "-1", false },
+		{ "batch_max_bytes", "many", false },
+		{ "batch_max_bytes", "99999999999999999999", false },
+		{ "batch_max_bytes", "1073741825", false },
+		{ "batch_max_bytes", "0", false },
+		{ "batch_max_us", "-1", false },
+		{ "batch_max_us", "many", false },
+		{ "batch_max_us", "99999999999999999999", false },
+		{ "batch_max_us", "1073741825", false },
+		{ "batch_max_us", "0", false },
+		{ "batch_min_bytes", "0", true },
+		{ "batch_min_bytes", "1073741824", true },
+		{ "batch_max_bytes", "1073741824", true },
+		{ "batch_max_us", "1", true },
+		{ "batch_max_us", "1000000", true },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		refused(_metadata, names[i], "-1");
-		refused(_metadata, names[i], "many");
-		refused(_metadata, names[i], "99999999999999999999");
-		refused(_metadata, names[i], "1073741825");
-	}
-	refused(_metadata, "batch_max_bytes", "0");
-	refused(_metadata, "max_stall_us", "0");
-}
-
-TEST_F(ferry, limits_take_good_values)
-{
-	taken(_metadata, "min_bytes", "0");
-	taken(_metadata, "min_bytes", "1073741824");
-	taken(_metadata, "batch_max_bytes", "1073741824");
-	taken(_metadata, "max_stall_us", "1");
-	taken(_metadata, "max_stall_us", "1000000");
+	check_values(_metadata, values, ARRAY_SIZE(values));
 }
 
 TEST_F(ferry, mtcopy_knobs)
 {
+	static const struct value values[] = {
+		{ "mtcopy/threads", "0", false },
+		{ "mtcopy/threads", "65", false },
+		{ "mtcopy/threads", "64", true },
+		{ "mtcopy/nontemporal", "slow", false },
+		{ "mtcopy/nontemporal", "never", true },
+		{ "mtcopy/nontemporal", "always", true },
+		{ "mtcopy/nontemporal", "auto", true },
+	};
 	char value[256];
 
 	if (read_file("mtcopy/threads", value, sizeof(value)))
 		SKIP(return, "mtcopy is not loaded");
-	refused(_metadata, "mtcopy/threads", "0");
-	refused(_metadata, "mtcopy/threads", "65");
-	refused(_metadata, "mtcopy/spread", "far");
-	refused(_metadata, "mtcopy/stores", "slow");
-	taken(_metadata, "mtcopy/threads", "64");
-	taken(_metadata, "mtcopy/spread", "none");
-	taken(_metadata, "mtcopy/stores", "streaming");
+	check_values(_metadata, values, ARRAY_SIZE(values));
 }
 
 TEST_F(ferry, dcbm_knobs)
 {
+	static const struct value values[] = {
+		{ "dcbm/channels", "0", false },
+		{ "dcbm/channels", "65", false },
+		{ "dcbm/channels", "64", true },
+		{ "dcbm/timeout_ms", "0", false },
+		{ "dcbm/timeout_ms", "60001", false },
+		{ "dcbm/timeout_ms", "60000", true },
+		{ "dcbm/verify", "maybe", false },
+		{ "dcbm/verify", "sampled", false },
+		{ "dcbm/verify", "never", false },
+		{ "dcbm/verify", "auto", true },
+		{ "dcbm/verify", "always", true },
+	};
 	char value[256];
 
 	if (read_file("dcbm/channels", value, sizeof(value)))
 		SKIP(return, "dcbm is not loaded");
-	refused(_metadata, "dcbm/channels", "0");
-	refused(_metadata, "dcbm/channels", "65");
-	refused(_metadata, "dcbm/timeout_ms", "0");
-	refused(_metadata, "dcbm/timeout_ms", "60001");
-	refused(_metadata, "dcbm/verify", "maybe");
-	refused(_metadata, "dcbm/offload", "never");
-	taken(_metadata, "dcbm/channels", "64");
-	taken(_metadata, "dcbm/timeout_ms", "60000");
-	taken(_metadata, "dcbm/verify", "sampled");
-	taken(_metadata, "dcbm/offload", "always");
+	check_values(_metadata, values, ARRAY_SIZE(values));
 }
 
 TEST_F(ferry, migrc_knobs)
 {
+	static const struct value values[] = {
+		{ "migrc/enabled", "2", false },
+		{ "migrc/enabled", "1", true },
+		{ "migrc/max_bytes", "-1", false },
+		{ "migrc/max_bytes", "0x1000", false },
+		{ "migrc/max_bytes", "9999999999999999999", false },
+		{ "migrc/max_bytes", "0", true },
+		{ "migrc/max_bytes", "1048576", true },
+		{ "migrc/max_age_ms", "0", false },
+		{ "migrc/max_age_ms", "60001", false },
+		{ "migrc/max_age_ms", "60000", true },
+	};
 	char value[256];
 
 	if (read_file("migrc/enabled", value, sizeof(value)))
 		SKIP(return, "kernel without CONFIG_MIGRC");
-	refused(_metadata, "migrc/enabled", "2");
-	refused(_metadata, "migrc/max_bytes", "-1");
-	refused(_metadata, "migrc/max_bytes", "0x1000");
-	refused(_metadata, "migrc/max_bytes", "9999999999999999999");
-	refused(_metadata, "migrc/max_age_ms", "0");
-	refused(_metadata, "migrc/max_age_ms", "60001");
-	taken(_metadata, "migrc/enabled", "1");
-	taken(_metadata, "migrc/max_bytes", "0");
-	taken(_metadata, "migrc/max_bytes", "1048576");
-	taken(_metadata, "migrc/max_age_ms", "60000");
+	check_values(_metadata, values, ARRAY_SIZE(values));
 	EXPECT_EQ(write_file("migrc/drain", "1"), 0);
 	EXPECT_EQ(write_file("migrc/drain", "0"), -EINVAL);
 	EXPECT_EQ(write_file("migrc/quarantined_bytes", "0"), -EACCES);
@@ -233,8 +256,9 @@ TEST_F(ferry, migrc_knobs)
 TEST_F(ferry, counters_are_numbers)
 {
 	static const char * const names[] = {
-		"batches", "folios", "bytes", "copy_ns", "fallbacks", "refused_kind",
-		"refused_pinned", "refused_small", "refused_busy", "refused_migrator",
+		"batches", "folios", "bytes", "copy_ns", "fallbacks",
+		"skipped_unsupported", "skipped_pinned", "skipped_small",
+		"skipped_no_buffer", "rejected",
 	};
 	char path[64], value[256], *end;
 

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0 */
-/* Threads that make the machine busy: each burns one CPU until the program exits. */
-#ifndef BENCH_HOG_H
-#define BENCH_HOG_H
-
-/* Hog i runs on the i-th CPU this program may use, and around again. Returns when all are burning. */
-void hogs_start(unsigned int count);
-
-#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "audit.h"
+
+#include <inttypes.h>
+#include <numaif.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "folio.h"
+#include "migration.h"
+#include "report.h"
+#include "span.h"
+#include "sysfs.h"
+
+/* Writeback, per-CPU lists and RCU let go of pages within moments; a leak never does. */
+#define ATTEMPTS 20
+#define ATTEMPT_NS 250000000
+
+static void test(struct arena *arena, const char *name, unsigned int errors_before)
+{
+	report_test(name, atomic_load(&arena->errors) == errors_before ? PASSED : FAILED, -1, NULL);
+}
+
+static bool page_holds(struct arena *arena, struct area *area, uint32_t index)
+{
+	struct span page = { arena, area, index, 1 };
+	bool holds;
+
+	if (!span_claim(&page)) {
+		report_broken(arena, "content", "page %u is still claimed", area->first + index);
+		return false;
+	}
+	holds = span_check(&page, "content");
+	span_release(&page);
+	return holds;
+}
+
+void audit_content(struct arena *arena)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+
+	/* The first wrong page of an area tells enough. */
+	for (size_t i = 0; i < arena->count; i++)
+		for (uint32_t page = 0; page < arena->areas[i].pages; page++)
+			if (!page_holds(arena, &arena->areas[i], page))
+				break;
+	test(arena, "content", errors);
+}
+
+/* Touched first, for a page that is swapped out or dropped cannot be moved. */
+static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node,
+					 bool single)
+{
+	for (uint32_t i = 0; i < area->pages; i++)
+		(void)*(volatile char *)area_address(area, i);
+	return moveset_move(set, node, MPOL_MF_MOVE_ALL, single);
+}
+
+static void blame_page(struct arena *arena, const struct area *area, int node,
+		       const struct move_result *result)
+{
+	char page[128];
+
+	folio_describe(area_address(area, result->first_failed), page, sizeof(page));
+	report_broken(arena, "references",
+		      "%zu pages of area %s do not move to node %d; the first is page %u (%s): %s",
+		      result->failed, area->name, node, area->first + (uint32_t)result->first_failed,
+		      page, strerror(result->first_error));
+}
+
+static void require_movable(struct arena *arena, const struct area *area, int node)
+{
+	struct move_result result;
+	struct moveset set;
+
+	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
+	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		/* One page that fails hides all behind it; in the end it is to be named. */
+		result = touch_and_move(&set, area, node, attempt == ATTEMPTS - 1);
+		if (!result.failed)
+			break;
+		sleep_ns(ATTEMPT_NS);
+	}
+	moveset_free(&set);
+	if (result.failed)
+		blame_page(arena, area, node, &result);
+}
+
+void audit_references(struct arena *arena)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+
+	for (size_t i = 0; i < arena->count; i++)
+		for (int n = 0; n < 2; n++)
+			require_movable(arena, &arena->areas[i], arena->options->nodes[n]);
+	test(arena, "references", errors);
+}
+
+uint64_t audit_free_kb(void)
+{
+	sync();
+	if (!sysfs_write("/proc/sys/vm/drop_caches", "3"))
+		die(EXIT_FAILED, "cannot drop caches: %m");
+	return nodes_free_kb();
+}
+
+uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb)
+{
+	unsigned int errors = atomic_load(&arena->errors);
+	uint64_t after = 0;
+
+	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		after = audit_free_kb();
+		if (after + leak_kb >= before)
+			break;
+		sleep_ns(ATTEMPT_NS);
+	}
+	if (after + leak_kb < before)
+		report_broken(arena, "memory", "%" PRIu64 " kB were free before and %" PRIu64
+			      " kB are after, %u kB less are allowed", before, after, leak_kb);
+	test(arena, "memory", errors);
+	return after;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "options.h"
+
+#include <unistd.h>
+
+#include "cmdline.h"
+#include "folio.h"
+#include "stressor_set.h"
+#include "util.h"
+
+static const char about[] =
+	"integrity [OPTION]...\n"
+	"Move stamped memory between two nodes under stress; look for wrong bytes.";
+
+static void check_together(const struct options *options)
+{
+	if (options->bytes < (size_t)16 << 20)
+		die(EXIT_USAGE, "--bytes: less than 16m leave no room for every kind of memory");
+	if (options->bytes / PAGE_BYTES > STAMP_PAGES)
+		die(EXIT_USAGE, "--bytes: more than %u pages", STAMP_PAGES);
+	if (options->nodes[0] == options->nodes[1])
+		die(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->nodes[0]);
+	if ((options->module || options->switches) && !options->switch_migrator)
+		die(EXIT_USAGE, "--module and --switches need --switch");
+	if (options->module && access(options->module, R_OK))
+		die(EXIT_USAGE, "--module %s: %m", options->module);
+}
+
+void options_parse(struct options *options, int argc, char **argv)
+{
+	const struct cmdline_option table[] = {
+		OPT_NUMBER("seconds", "N", &options->seconds, 1, 1000000, "the least time under load (10)"),
+		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 16m (64m)"),
+		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
+		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
+		OPT_NODE("from", &options->nodes[0], "one of the two nodes (0)"),
+		OPT_NODE("to", &options->nodes[1], "the other one (1)"),
+		OPT_LIST("only", "A,B,...", &options->only, stressor_known,
+			 "only these stressors: read write fork mlock mprotect ksm swap split\n"
+			 "readfile writefile readdisk writedisk vmsplice odirect uring"),
+		OPT_TEXT("file", "DIR", &options->file,
+			 "directory on a disk file system, for readdisk, writedisk, odirect"),
+		OPT_NUMBER("seed", "N", &options->seed, 0, UINT64_MAX,
+			   "of all random choices; the scheduler still decides the interleaving (1)"),
+		OPT_FLAG("switch", &options->switch_migrator, "switch the migrator and its settings under load"),
+		OPT_TEXT("module", "PATH", &options->module,
+			 "and load, select, deselect and unload this module"),
+		OPT_NUMBER("switches", "N", &options->switches, 1, 10000000,
+			   "go on until so many switches (or module cycles) are done"),
+		OPT_TEXT("audit-by", "NAME", &options->audit_by, "the migrator to select before the final checks"),
+		OPT_NUMBER("leak-kb", "N", &options->leak_kb, 0, UINT32_MAX,
+			   "how much less memory may be free at the end (8192)"),
+		OPT_FLAG("ktap", &options->ktap, "results as KTAP; the JSON lines become its comments"),
+		{ 0 }
+	};
+
+	*options = (struct options){
+		.seconds = 10, .bytes = (size_t)64 << 20, .threads = 2, .movers = 2,
+		.nodes = { 0, 1 }, .seed = 1, .leak_kb = 8192,
+	};
+	cmdline_parse(about, table, argc, argv);
+	check_together(options);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Forks a child that shares pages until one side writes. The pages are claimed while fork(2) takes
+ * its snapshot, so the child knows what it must see however long it lives, whatever the parent does.
+ */
+#include "stressors.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "folio.h"
+
+/* Shared memory: a child of a threaded program must not print, for a lock it needs may be held. */
+static struct mismatch *wrong;
+
+static const char *prepare(struct arena *arena)
+{
+	(void)arena;
+	wrong = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return wrong == MAP_FAILED ? "no shared memory" : NULL;
+}
+
+static bool holds(const struct span *span)
+{
+	return span_matches(span, span_address(span), 0, wrong);
+}
+
+static _Noreturn void live(struct actor *actor, const struct span *span)
+{
+	bool good;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	good = holds(span);
+	actor_pause(actor);
+	good = good && holds(span);
+	if (good) {
+		/* Now the child's own copy. */
+		span_stamp(span);
+		actor_pause(actor);
+		good = holds(span);
+	}
+	_exit(good ? 0 : 1);
+}
+
+static void judge(const struct span *span, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		report_wrong(span->arena, span->area, wrong, "fork");
+	else
+		report_broken(span->arena, "fork", "a child ended with wait status 0x%x", status);
+}
+
+static bool act(struct actor *actor)
+{
+	struct span span;
+	int status;
+	pid_t child;
+
+	if (!span_pick_claimed(actor, &span, AREA_ANON, AREA_TWINS, SPAN_PAGES))
+		return false;
+	child = fork();
+	if (child == 0)
+		live(actor, &span);
+	span_release(&span);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return false;
+	judge(&span, status);
+	return true;
+}
+
+static void finish(struct arena *arena)
+{
+	(void)arena;
+	munmap(wrong, PAGE_BYTES);
+}
+
+const struct antagonist fork_antagonist = {
+	.name = "fork", .prepare = prepare, .act = act, .finish = finish,
+};

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changes the migrator under load and, given a module, brings one in and takes it away again. What
+ * must be refused is tried as well, and must change nothing.
+ */
+#include "stressors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "migration.h"
+#include "sysfs.h"
+
+#define MOST_THREADS 64
+#define PATIENCE_NS UINT64_C(10000000000)	/* for batches in flight on a slow debug kernel */
+#define WORK_NS UINT64_C(100000000)		/* a batch or two on such a kernel */
+
+static bool module_load(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool loaded;
+	int error;
+
+	if (fd < 0)
+		return false;
+	loaded = !syscall(SYS_finit_module, fd, "", 0);
+	error = errno;
+	close(fd);
+	errno = error;
+	return loaded;
+}
+
+/* The kernel's name for it: the file's, without its suffix and with _ for -. */
+static void module_name(const char *path, char *name, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(name, size, "%s", slash ? slash + 1 : path);
+	name[strcspn(name, ".")] = '\0';
+	for (char *c = name; *c; c++)
+		if (*c == '-')
+			*c = '_';
+}
+
+static bool module_unload(const char *path)
+{
+	char name[64];
+
+	module_name(path, name, sizeof(name));
+	return !syscall(SYS_delete_module, name, O_NONBLOCK);
+}
+
+static const char *prepare(struct arena *arena)
+{
+	struct migrators migrators;
+
+	(void)arena;
+	if (!migrators_list(&migrators))
+		die(EXIT_MISSING, "--switch: no " MIGRATION_DIR "/migrator: %m (CONFIG_FERRY)");
+	return NULL;
+}
+
+/* Select a migrator and see that it is selected; nobody else selects meanwhile. */
+static bool select_and_see(struct arena *arena, const char *name)
+{
+	struct migrators now;
+
+	if (!migrator_select(name)) {
+		report_broken(arena, "flip", "cannot select '%s': %m", name);
+		return false;
+	}
+	if (migrators_list(&now) && !strcmp(now.names[now.selected], name))
+		return true;
+	report_broken(arena, "flip", "selected '%s', but '%s' is", name, now.names[now.selected]);
+	return false;
+}
+
+static void must_refuse(struct arena *arena, const char *path, const char *value)
+{
+	char before[512], after[512];
+
+	if (!sysfs_read(path, before, sizeof(before))) {
+		report_broken(arena, "flip", "cannot read %s: %m", path);
+		return;
+	}
+	if (sysfs_write(path, value))
+		report_broken(arena, "flip", "%s takes '%s'", path, value);
+	else if (errno != EINVAL)
+		report_broken(arena, "flip", "%s refuses '%s', but with: %m", path, value);
+	sysfs_read(path, after, sizeof(after));
+	if (strcmp(before, after))
+		report_broken(arena, "flip", "%s was '%s' and after a refusal is '%s'", path, before, after);
+}
+
+/* Another number of threads, if the migrator has threads at all. */
+static void change_threads(struct actor *actor, const char *migrator, bool restore)
+{
+	char path[128], value[16];
+
+	snprintf(path, sizeof(path), MIGRATION_DIR "/%s/threads", migrator);
+	if (access(path, W_OK))
+		return;
+	snprintf(value, sizeof(value), "%u", 1 + actor_random(actor, MOST_THREADS));
+	/* A module that goes away takes its settings with it: nothing to restore. */
+	if (!(restore ? sysfs_set_until_exit(path, value) : sysfs_write(path, value)))
+		report_broken(actor->arena, "flip", "%s refuses '%s': %m", path, value);
+	must_refuse(actor->arena, path, "0");
+	must_refuse(actor->arena, path, "65");
+}
+
+static bool flip(struct actor *actor)
+{
+	struct migrators migrators;
+	const char *name;
+
+	if (!migrators_list(&migrators) || !migrators.count) {
+		report_broken(actor->arena, "flip", "the selector is gone");
+		return false;
+	}
+	name = migrators.names[actor_random(actor, migrators.count)];
+	change_threads(actor, name, true);
+	must_refuse(actor->arena, MIGRATION_DIR "/migrator", "no-such-migrator");
+	return select_and_see(actor->arena, name);
+}
+
+/* The migrator that is in the list now and was not before; NULL if there is none. */
+static const char *newcomer(const struct migrators *before, struct migrators *now)
+{
+	if (!migrators_list(now))
+		return NULL;
+	for (size_t i = 0; i < now->count; i++)
+		if (migrators_find(before, now->names[i]) < 0)
+			return now->names[i];
+	return NULL;
+}
+
+/* A module in use says EAGAIN ("try again") or EBUSY, as rmmod -w and rmmod see it. */
+static bool in_use(int error)
+{
+	return error == EAGAIN || error == EBUSY;
+}
+
+static bool unload_patiently(struct arena *arena, const char *path)
+{
+	uint64_t start = clock_ns();
+
+	while (!module_unload(path)) {
+		if (!in_use(errno) || clock_ns() - start > PATIENCE_NS) {
+			report_broken(arena, "flip", "cannot unload %s, which is not selected: %m", path);
+			return false;
+		}
+		sleep_ns(1000000);
+	}
+	return true;
+}
+
+/* While selected it has to stay, whatever is tried. */
+static void must_stay(struct arena *arena, const char *path)
+{
+	if (module_unload(path))
+		report_broken(arena, "flip", "%s can be unloaded while selected", path);
+	else if (!in_use(errno))
+		report_broken(arena, "flip", "unloading %s while selected fails, but with: %m", path);
+}
+
+static uint64_t batches_of(const char *migrator)
+{
+	char path[128], value[32];
+
+	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/batches", migrator);
+	return sysfs_read(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+}
+
+/* A migrator that nobody gives work to is no load to be unloaded under. */
+static void await_work(struct actor *actor, const char *migrator)
+{
+	uint64_t before = batches_of(migrator), start = clock_ns();
+
+	do {
+		actor_pause(actor);
+		if (batches_of(migrator) != before) {
+			atomic_fetch_add(&actor->arena->flips_at_work, 1);
+			return;
+		}
+	} while (clock_ns() - start < WORK_NS);
+}
+
+static bool use(struct actor *actor, const char *migrator, const char *path)
+{
+	/* Settings are written both before and while it is at work. */
+	change_threads(actor, migrator, false);
+	if (!select_and_see(actor->arena, migrator))
+		return false;
+	await_work(actor, migrator);
+	change_threads(actor, migrator, false);
+	must_stay(actor->arena, path);
+	actor_pause(actor);
+	return select_and_see(actor->arena, actor_random(actor, 2) ? "off" : "kernel");
+}
+
+static bool cycle(struct actor *actor)
+{
+	const char *path = actor->arena->options->module;
+	struct migrators before, now;
+	const char *migrator;
+
+	if (!migrators_list(&before) || !module_load(path)) {
+		report_broken(actor->arena, "flip", "cannot load %s: %m", path);
+		return false;
+	}
+	migrator = newcomer(&before, &now);
+	if (!migrator)
+		report_broken(actor->arena, "flip", "%s is loaded, but no migrator has come", path);
+	else if (!use(actor, migrator, path))
+		return false;
+	if (!unload_patiently(actor->arena, path))
+		return false;
+	if (newcomer(&before, &now))
+		report_broken(actor->arena, "flip", "%s is unloaded, but its migrator is listed", path);
+	return true;
+}
+
+static bool act(struct actor *actor)
+{
+	actor_pause(actor);
+	return actor->arena->options->module ? cycle(actor) : flip(actor);
+}
+
+static void finish(struct arena *arena)
+{
+	if (arena->options->module && !atomic_load(&arena->flips_at_work))
+		report_broken(arena, "flip", "no load: the module's migrator has copied nothing");
+}
+
+const struct antagonist flip_antagonist = {
+	.name = "flip", .prepare = prepare, .act = act, .finish = finish, .eager = true,
+};

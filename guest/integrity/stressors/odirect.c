@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * O_DIRECT: the device reads and writes the pages themselves while a pin holds them. Known content
+ * is put on the device from memory that never moves, then read into pages that do.
+ */
+#include "stressors.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "blockdev.h"
+
+#define DEVICE_BYTES ((size_t)1 << 20)
+#define DISK_NAME "integrity.direct"
+
+static struct loopdev loop;
+static int device = -1;
+
+static int open_disk(const char *dir)
+{
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" DISK_NAME, dir);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
+	/* The name is not needed, and without it nothing is left behind. */
+	unlink(path);
+	return fd;
+}
+
+/* Not a memfd: tmpfs takes O_DIRECT but copies, and no page would be pinned. */
+static const char *prepare(struct arena *arena)
+{
+	const char *dir = arena->options->file;
+
+	device = dir ? open_disk(dir) : -1;
+	if (device >= 0)
+		return NULL;
+	if (loopdev_open(&loop, DEVICE_BYTES))
+		return "no --file DIR with O_DIRECT, and no loop device";
+	device = open(loop.path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	return device < 0 ? "the loop device does not take O_DIRECT" : NULL;
+}
+
+static bool put(struct arena *arena, const void *memory, size_t bytes)
+{
+	if (pwrite(device, memory, bytes, 0) == (ssize_t)bytes)
+		return true;
+	report_broken(arena, "odirect", "O_DIRECT write of %zu bytes: %m", bytes);
+	return false;
+}
+
+static bool get(struct arena *arena, void *memory, size_t bytes)
+{
+	if (pread(device, memory, bytes, 0) == (ssize_t)bytes)
+		return true;
+	report_broken(arena, "odirect", "O_DIRECT read of %zu bytes: %m", bytes);
+	return false;
+}
+
+/* Device to moving pages: what the device wrote through the pin must be there, and stay. */
+static void read_into(struct actor *actor, const struct span *span)
+{
+	span_draw(span, actor->scratch, 1);
+	if (!put(span->arena, actor->scratch, span_bytes(span)) ||
+	    !get(span->arena, span_address(span), span_bytes(span)))
+		return;
+	span_advance(span);
+	span_check(span, "odirect");
+	actor_pause(actor);
+	span_check(span, "odirect");
+}
+
+/* Moving pages to device: the device must see what the CPU stored last. */
+static void write_from(struct actor *actor, const struct span *span)
+{
+	span_stamp(span);
+	if (put(span->arena, span_address(span), span_bytes(span)) &&
+	    get(span->arena, actor->scratch, span_bytes(span)))
+		span_check_copy(span, actor->scratch, "odirect");
+}
+
+static bool act(struct actor *actor)
+{
+	struct span span;
+
+	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+		return false;
+	if (actor_random(actor, 4))
+		read_into(actor, &span);
+	else
+		write_from(actor, &span);
+	span_release(&span);
+	return true;
+}
+
+static void finish(struct arena *arena)
+{
+	(void)arena;
+	close(device);
+	loopdev_close(&loop);
+}
+
+const struct antagonist odirect_antagonist = {
+	.name = "odirect", .prepare = prepare, .act = act, .finish = finish,
+};

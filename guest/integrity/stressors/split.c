@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Takes large folios apart in every way there is, and has new ones made. */
+#include "stressors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "folio.h"
+#include "sysfs.h"
+
+#define MOST_PAGES 600	/* more than one THP, and parts of two */
+
+static const char *prepare(struct arena *arena)
+{
+	/* Optional: the other ways need no debugfs. */
+	if (access(THP_SPLIT_FILE, W_OK))
+		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	for (size_t i = 0; i < arena->count; i++)
+		if (arena->areas[i].traits & AREA_LARGE)
+			return NULL;
+	return "no large folios to split";
+}
+
+/* New memory holds zeros; anything else is someone else's data. */
+static void require_zeros(const struct span *span)
+{
+	const volatile uint64_t *words = (const void *)span_address(span);
+
+	for (size_t i = 0; i < span_bytes(span) / sizeof(*words); i++) {
+		uint64_t found = words[i];
+		uint32_t index = span->first + i / PAGE_WORDS;
+		struct mismatch wrong = { area_identity(span->area, index), i % PAGE_WORDS, 0, found };
+
+		if (found) {
+			report_wrong(span->arena, span->area, &wrong, "split");
+			return;
+		}
+	}
+}
+
+static bool discard(const struct span *span)
+{
+	/* Fails at the first mapping that is locked, when those before it are gone already. */
+	return !madvise(span_address(span), span_bytes(span), MADV_DONTNEED);
+}
+
+/* Unmapping a part and mapping anew, in one step so that nobody's mmap(2) gets in between. */
+static bool map_anew(const struct span *span)
+{
+	if (mmap(span_address(span), span_bytes(span), PROT_READ | PROT_WRITE,
+		 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		return false;
+	madvise(span_address(span), span_bytes(span), MADV_HUGEPAGE);
+	return true;
+}
+
+static bool replace(struct actor *actor, bool (*drop)(const struct span *))
+{
+	struct span span;
+	bool dropped = false;
+
+	/* Twins would lose MADV_MERGEABLE, and are not large. */
+	if (!span_pick_claimed(actor, &span, AREA_LARGE, 0, MOST_PAGES))
+		return false;
+	if (span_check(&span, "split")) {
+		dropped = drop(&span);
+		if (dropped)
+			require_zeros(&span);
+		span_stamp(&span);
+	}
+	span_release(&span);
+	return dropped;
+}
+
+static bool split_by_debugfs(struct actor *actor)
+{
+	struct span span;
+	char order[128];
+
+	if (!span_pick(actor, &span, AREA_LARGE, 0, MOST_PAGES))
+		return false;
+	snprintf(order, sizeof(order), "%d,0x%lx,0x%lx", (int)getpid(),
+		 (unsigned long)span_address(&span), (unsigned long)span_address(&span) + span_bytes(&span));
+	return sysfs_write(THP_SPLIT_FILE, order);
+}
+
+static bool collapse(struct actor *actor)
+{
+	struct span span;
+	char *block;
+
+	if (!span_pick(actor, &span, AREA_LARGE, 0, 1))
+		return false;
+	block = (char *)((uintptr_t)span_address(&span) & ~(FOLIO_ALIGN - 1));
+	/* Fails where pages are pinned or the block is of several mappings. */
+	return !madvise(block, FOLIO_ALIGN, MADV_COLLAPSE);
+}
+
+static bool act(struct actor *actor)
+{
+	actor_pause(actor);
+	switch (actor_random(actor, 4)) {
+	case 0: return replace(actor, discard);
+	case 1: return replace(actor, map_anew);
+	case 2: return split_by_debugfs(actor);
+	default: return collapse(actor);
+	}
+}
+
+const struct antagonist split_antagonist = {
+	.name = "split", .prepare = prepare, .act = act,
+	.proof = { "thp_split_page", "thp_deferred_split_page" },
+};

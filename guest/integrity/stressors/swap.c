@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Swaps memory out; whoever looks at it next brings it back, through the swap cache. */
+#include "stressors.h"
+
+#include <sys/mman.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "blockdev.h"
+
+#define MOST_PAGES 256
+#define LARGEST ((size_t)64 << 20)	/* it costs as much memory as it holds */
+
+static struct swapdev swap;
+
+static const char *prepare(struct arena *arena)
+{
+	size_t bytes = arena->options->bytes / 2 & ~(PAGE_BYTES - 1);
+
+	return swapdev_open(&swap, bytes < LARGEST ? bytes : LARGEST);
+}
+
+static bool act(struct actor *actor)
+{
+	struct span span;
+
+	actor_pause(actor);
+	/* No claim: those who use the pages must not notice. Fails where pages are locked. */
+	return span_pick(actor, &span, AREA_ANON | AREA_SHMEM, 0, MOST_PAGES) &&
+	       !madvise(span_address(&span), span_bytes(&span), MADV_PAGEOUT);
+}
+
+static void finish(struct arena *arena)
+{
+	if (!swapdev_close(&swap))
+		report_broken(arena, "swap", "swapoff: %m");
+}
+
+const struct antagonist swap_antagonist = {
+	.name = "swap", .prepare = prepare, .act = act, .finish = finish, .proof = { "pswpout" },
+};

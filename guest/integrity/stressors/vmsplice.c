@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Holds references by vmsplice(2): a page in a pipe must not move away from the pipe. What is
+ * written to the mapping meanwhile comes out of the pipe if the memory is shared; private memory
+ * may have been copied on write (after fork, or on its way back from swap), and then the pipe
+ * keeps the page as it was.
+ */
+#include "stressors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../report.h"
+#include "../span.h"
+#include "folio.h"
+
+static int pipe_ends[2];
+
+static const char *prepare(struct arena *arena)
+{
+	(void)arena;
+	return pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) ? "no pipe" : NULL;
+}
+
+/* A pipe has room for SPAN_PAGES by default, for less if the user has many pipes. */
+static bool fill_pipe(const struct span *span)
+{
+	struct iovec memory = { span_address(span), span_bytes(span) };
+	ssize_t put = vmsplice(pipe_ends[1], &memory, 1, SPLICE_F_NONBLOCK);
+
+	return put == (ssize_t)span_bytes(span);
+}
+
+static size_t drain_pipe(char *copy)
+{
+	size_t got = 0;
+	ssize_t more;
+
+	while ((more = read(pipe_ends[0], copy + got, SPAN_PAGES * PAGE_BYTES - got)) > 0)
+		got += more;
+	return got;
+}
+
+static void check_page(const struct span *page, const char *copy, bool written)
+{
+	struct mismatch wrong;
+
+	/* Generations count down here: the ledger has the newest. */
+	if (written && !(page->area->traits & AREA_SHMEM) && span_matches(page, copy, -1, &wrong))
+		return;
+	span_check_copy(page, copy, "vmsplice");
+}
+
+static void hold(struct actor *actor, const struct span *span)
+{
+	bool write = actor_random(actor, 2);
+
+	actor_pause(actor);
+	if (write)
+		span_stamp(span);
+	actor_pause(actor);
+	if (drain_pipe(actor->scratch) != span_bytes(span)) {
+		report_broken(span->arena, "vmsplice", "the pipe gave less than it took");
+		return;
+	}
+	for (uint32_t i = 0; i < span->count; i++) {
+		struct span page = { span->arena, span->area, span->first + i, 1 };
+
+		check_page(&page, (char *)actor->scratch + i * PAGE_BYTES, write);
+	}
+	span_check(span, "vmsplice");
+}
+
+static bool act(struct actor *actor)
+{
+	struct span span;
+	bool held;
+
+	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+		return false;
+	held = fill_pipe(&span);
+	if (held)
+		hold(actor, &span);
+	else
+		drain_pipe(actor->scratch);
+	span_release(&span);
+	return held;
+}
+
+static void finish(struct arena *arena)
+{
+	(void)arena;
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+const struct antagonist vmsplice_antagonist = {
+	.name = "vmsplice", .prepare = prepare, .act = act, .finish = finish,
+};

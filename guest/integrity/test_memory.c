@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "test_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "folio.h"
+#include "report.h"
+#include "sysfs.h"
+
+#define DISK_NAME "integrity.pages"
+
+uint32_t area_identity(const struct area *area, uint32_t index)
+{
+	return area->first + (area->traits & AREA_TWINS ? index % TWIN_KINDS : index);
+}
+
+static char *map_aligned(size_t bytes, int fd)
+{
+	char *base = folio_reserve(bytes);
+	int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+
+	if (mmap(base, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) == MAP_FAILED)
+		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
+	return base;
+}
+
+static void stamp_area(const struct area *area)
+{
+	for (uint32_t i = 0; i < area->pages; i++)
+		stamp_write(area_address(area, i), area_identity(area, i), 0);
+}
+
+static void add_area(struct arena *arena, struct area area)
+{
+	size_t bytes = arena->options->bytes / MOST_AREAS / FOLIO_ALIGN * FOLIO_ALIGN;
+	const struct area *last = arena->count ? &arena->areas[arena->count - 1] : NULL;
+
+	if (area.fd >= 0 && ftruncate(area.fd, bytes))
+		die(EXIT_FAILED, "%s: no room for %zu bytes: %m", area.name, bytes);
+	area.pages = bytes / PAGE_BYTES;
+	area.first = last ? last->first + last->pages : 0;
+	area.base = map_aligned(bytes, area.fd);
+	/* Fails without THP, and then there is nothing to advise. */
+	madvise(area.base, bytes, area.folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	stamp_area(&area);
+	arena->areas[arena->count++] = area;
+}
+
+static void add_large(struct arena *arena, const char *name, size_t folio_bytes)
+{
+	if (thp_allow_only(folio_bytes, false))
+		add_area(arena, (struct area){ .name = name, .traits = AREA_ANON | AREA_LARGE,
+					       .folio_bytes = folio_bytes, .fd = -1 });
+	else
+		report_absent(name, "the kernel makes no anonymous folios of this size");
+}
+
+static void add_shmem(struct arena *arena)
+{
+	int fd = memfd_create("integrity", MFD_CLOEXEC);
+	/* In large folios if it can be; shmem in single pages is tested well by everything else. */
+	bool large = thp_allow_only((size_t)64 << 10, true);
+
+	if (fd < 0)
+		report_absent("shmem", "no memfd_create(2)");
+	else
+		add_area(arena, (struct area){ .name = "shmem", .traits = AREA_SHMEM, .fd = fd,
+					       .folio_bytes = large ? (size_t)64 << 10 : PAGE_BYTES });
+}
+
+static void require_disk(const char *dir)
+{
+	struct statfs fs;
+
+	if (statfs(dir, &fs))
+		die(EXIT_USAGE, "--file %s: %m", dir);
+	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		die(EXIT_USAGE, "--file %s is in memory; it has to be on a disk file system", dir);
+}
+
+static void add_disk(struct arena *arena)
+{
+	const char *dir = arena->options->file;
+	int dir_fd, fd;
+
+	if (!dir) {
+		report_absent("disk", "no --file DIR");
+		return;
+	}
+	require_disk(dir);
+	dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dir_fd, DISK_NAME, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die(EXIT_USAGE, "--file %s: %m", dir);
+	/* The name is not needed, and without it nothing is left behind. */
+	unlinkat(dir_fd, DISK_NAME, 0);
+	close(dir_fd);
+	add_area(arena, (struct area){ .name = "disk", .traits = AREA_DISK, .fd = fd,
+				       .folio_bytes = PAGE_BYTES });
+}
+
+static uint32_t all_pages(const struct arena *arena)
+{
+	const struct area *last = &arena->areas[arena->count - 1];
+
+	return last->first + last->pages;
+}
+
+void arena_open(struct arena *arena, const struct options *options)
+{
+	arena->options = options;
+	add_area(arena, (struct area){ .name = "4k", .traits = AREA_ANON,
+				       .folio_bytes = PAGE_BYTES, .fd = -1 });
+	add_area(arena, (struct area){ .name = "twins", .traits = AREA_ANON | AREA_TWINS,
+				       .folio_bytes = PAGE_BYTES, .fd = -1 });
+	add_large(arena, "64k", (size_t)64 << 10);
+	add_large(arena, "2m", (size_t)2 << 20);
+	/* From here on memory that is faulted in anew may become either; no such size is no harm. */
+	thp_allow((size_t)64 << 10, false);
+	add_shmem(arena);
+	add_disk(arena);
+	arena->ledger = calloc(all_pages(arena), sizeof(*arena->ledger));
+	if (!arena->ledger)
+		die(EXIT_FAILED, "no memory for the ledger");
+}
+
+void arena_close(struct arena *arena)
+{
+	for (size_t i = 0; i < arena->count; i++) {
+		struct area *area = &arena->areas[i];
+
+		munmap(area->base, area->pages * PAGE_BYTES);
+		if (area->fd >= 0)
+			close(area->fd);
+	}
+	free(arena->ledger);
+	arena->count = 0;
+}

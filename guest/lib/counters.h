@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's counters of migration and of the TLB flushes that it needs. */
+#ifndef GUEST_COUNTERS_H
+#define GUEST_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "json.h"
+
+#define MAX_COUNTERS 64
+
+struct counters {
+	size_t count;
+	struct {
+		char name[48];
+		uint64_t value;
+	} counter[MAX_COUNTERS];
+};
+
+/*
+ * Read all counters that this kernel has: "ipis", the TLB shootdown interrupts of all CPUs; those of /proc/vmstat by
+ * their names; those of migrc by their names with "migrc_" before.
+ */
+void counters_read(struct counters *counters);
+
+/* The growth of a counter between two readings; 0 if the kernel lacks it. */
+uint64_t counters_delta(const struct counters *before, const struct counters *after, const char *name);
+
+/* The growth of each counter between two readings, its key with `prefix` before. */
+void counters_print(struct json *json, const char *prefix, const struct counters *before,
+		    const struct counters *after);
+
+#endif

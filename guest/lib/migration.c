@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "migration.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <numaif.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sysfs.h"
+#include "util.h"
+
+#define MIGRATOR_FILE MIGRATION_DIR "/migrator"
+#define MAX_PATH 160
+
+/* If a page fails, move_pages(2) stops, and does not write the status of its batch and of all pages behind it. */
+#define NOT_REACHED INT_MIN
+
+void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step)
+{
+	set->count = bytes / step;
+	for (size_t i = 0; i < set->count; i++)
+		set->pages[i] = base + i * step;
+}
+
+void moveset_init(struct moveset *set, char *base, size_t bytes, size_t step)
+{
+	size_t count = bytes / step;
+
+	set->pages = calloc(count, sizeof(*set->pages));
+	set->nodes = calloc(count, sizeof(*set->nodes));
+	set->status = calloc(count, sizeof(*set->status));
+	if (!set->pages || !set->nodes || !set->status)
+		die(EXIT_FAILED, "no memory for the addresses of %zu folios", count);
+	moveset_retarget(set, base, bytes, step);
+}
+
+void moveset_free(struct moveset *set)
+{
+	free(set->pages);
+	free(set->nodes);
+	free(set->status);
+	*set = (struct moveset){ 0 };
+}
+
+static void count_status(const struct moveset *set, int node, struct move_result *result)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		int status = set->status[i];
+
+		if (status == node) {
+			result->moved++;
+		} else if (!result->failed++) {
+			result->first_failed = i;
+			/* The number of a node means that the page has not left it. */
+			result->first_error = status == NOT_REACHED ? EAGAIN : status < 0 ? -status : EBUSY;
+		}
+	}
+}
+
+struct move_result moveset_move(struct moveset *set, int node, int flags, bool one_per_call)
+{
+	size_t step = one_per_call ? 1 : set->count;
+	struct move_result result = { 0 };
+	uint64_t start;
+
+	for (size_t i = 0; i < set->count; i++) {
+		set->nodes[i] = node;
+		set->status[i] = NOT_REACHED;
+	}
+	start = clock_ns();
+	for (size_t i = 0; i < set->count; i += step) {
+		/* A positive return counts the pages that did not move; their status says more. */
+		if (move_pages(0, step, set->pages + i, set->nodes + i, set->status + i, flags) >= 0)
+			continue;
+		/* ENOENT: no page had to move, or none is mapped. ENOMEM: the node is full. */
+		if (errno != ENOENT && errno != ENOMEM)
+			die(EXIT_FAILED, "move_pages of %zu pages: %m", step);
+	}
+	result.ns = clock_ns() - start;
+	count_status(set, node, &result);
+	return result;
+}
+
+bool migrators_list(struct migrators *migrators)
+{
+	char line[512], *rest = line, *word;
+
+	*migrators = (struct migrators){ 0 };
+	if (!sysfs_read(MIGRATOR_FILE, line, sizeof(line)))
+		return false;
+	while (migrators->count < MAX_MIGRATORS && (word = strtok_r(rest, " ", &rest))) {
+		if (word[0] == '[')
+			migrators->selected = migrators->count;
+		sysfs_selected(word, migrators->names[migrators->count++], sizeof(migrators->names[0]));
+	}
+	return true;
+}
+
+int migrators_find(const struct migrators *migrators, const char *name)
+{
+	for (size_t i = 0; i < migrators->count; i++)
+		if (!strcmp(migrators->names[i], name))
+			return i;
+	return -1;
+}
+
+bool migrator_select(const char *name)
+{
+	return sysfs_set_until_exit(MIGRATOR_FILE, name);
+}
+
+static const char *migrc_path(char *path, const char *name)
+{
+	snprintf(path, MAX_PATH, MIGRC_DIR "/%s", name);
+	return path;
+}
+
+bool migrc_present(void)
+{
+	return !access(MIGRC_DIR "/enabled", F_OK);
+}
+
+bool migrc_value(const char *name, uint64_t *value)
+{
+	char path[MAX_PATH], text[32];
+
+	if (!sysfs_read(migrc_path(path, name), text, sizeof(text)))
+		return false;
+	*value = strtoull(text, NULL, 10);
+	return true;
+}
+
+uint64_t migrc_number(const char *name)
+{
+	char path[MAX_PATH];
+
+	return sysfs_number(migrc_path(path, name));
+}
+
+bool migrc_set(const char *knob, const char *value)
+{
+	char path[MAX_PATH];
+
+	return sysfs_set_until_exit(migrc_path(path, knob), value);
+}
+
+bool migrc_write(const char *knob, const char *value)
+{
+	char path[MAX_PATH];
+
+	return sysfs_write(migrc_path(path, knob), value);
+}
+
+uint64_t migrc_drain(void)
+{
+	uint64_t start;
+
+	if (!migrc_number("quarantined_bytes"))
+		return 0;
+	start = clock_ns();
+	if (!migrc_write("drain", "1"))
+		die(EXIT_FAILED, MIGRC_DIR "/drain: %m");
+	return clock_ns() - start;
+}
+
+static void require(const char *knob, size_t number)
+{
+	char value[32];
+
+	snprintf(value, sizeof(value), "%zu", number);
+	if (migrc_set(knob, value))
+		return;
+	if (errno == ENOENT)
+		die(EXIT_MISSING, "no " MIGRC_DIR "/%s: this kernel defers no TLB flushes (CONFIG_MIGRC)", knob);
+	die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, MIGRC_DIR "/%s refuses '%s': %m", knob, value);
+}
+
+void migrc_apply(const struct migrc_config *config)
+{
+	if (config->max_bytes)
+		require("max_bytes", config->max_bytes);
+	if (config->max_age_ms)
+		require("max_age_ms", config->max_age_ms);
+	if (config->enabled >= 0)
+		require("enabled", config->enabled);
+}
+
+void migrc_print(struct json *json)
+{
+	static const char *const names[] = {
+		"enabled", "max_bytes", "max_age_ms", "peak_bytes", "quarantined_bytes",
+	};
+	char key[64];
+	uint64_t value;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(key, sizeof(key), "migrc_%s", names[i]);
+		if (migrc_value(names[i], &value))
+			json_int(json, key, value);
+	}
+}

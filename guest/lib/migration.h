@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The kernel's migration of pages: move_pages(2), the migrator that copies, and migrc, which defers TLB flushes. */
+#ifndef GUEST_MIGRATION_H
+#define GUEST_MIGRATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "json.h"
+
+#define MIGRATION_DIR "/sys/kernel/mm/migration"
+
+/* The argument arrays of move_pages(2), allocated once so that a timed call builds nothing. */
+struct moveset {
+	void **pages;
+	int *nodes;
+	int *status;
+	size_t count;
+};
+
+struct move_result {
+	uint64_t ns;		/* inside move_pages(2) */
+	size_t moved;		/* entries that are on the node afterwards */
+	size_t failed;		/* entries that are not */
+	/* The first entry that failed, and its errno. */
+	size_t first_failed;
+	int first_error;
+};
+
+/* One entry for every `step` bytes; room for `bytes / step` of them. */
+void moveset_init(struct moveset *set, char *base, size_t bytes, size_t step);
+void moveset_free(struct moveset *set);
+
+/* Let the set name other memory, not larger than it was made for. */
+void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step);
+
+/*
+ * Move all entries to `node`, in one call or, if `one_per_call`, one call an entry. `flags` are move_pages(2)'s. If the
+ * call fails with an errno that is not a page's own, the program ends with EXIT_FAILED.
+ */
+struct move_result moveset_move(struct moveset *set, int node, int flags, bool one_per_call);
+
+#define MAX_MIGRATORS 16
+
+/* The words of the file `migrator`: "[off] kernel mtcopy". */
+struct migrators {
+	char names[MAX_MIGRATORS][32];
+	size_t count;
+	size_t selected;	/* index */
+};
+
+/* False and errno if this kernel has no such file. */
+bool migrators_list(struct migrators *migrators);
+
+/* Index of a name, or -1. */
+int migrators_find(const struct migrators *migrators, const char *name);
+
+/* Until the program exits. False and errno (EINVAL: no such migrator) if the kernel refuses. */
+bool migrator_select(const char *name);
+
+#define MIGRC_DIR MIGRATION_DIR "/migrc"
+
+bool migrc_present(void);
+
+/* A number below MIGRC_DIR, as "quarantined_bytes" or "counters/ptes"; false if this kernel has none. */
+bool migrc_value(const char *name, uint64_t *value);
+
+/* The same, 0 where there is none. */
+uint64_t migrc_number(const char *name);
+
+/* Until the program exits. False and errno if the kernel refuses. */
+bool migrc_set(const char *knob, const char *value);
+
+/* The same, and the value stays. */
+bool migrc_write(const char *knob, const char *value);
+
+/*
+ * Let the kernel do the deferred flushes now: their time belongs to the work that deferred them. Returns that time in
+ * ns, 0 if no flush was pending.
+ */
+uint64_t migrc_drain(void);
+
+struct migrc_config {
+	int enabled;		/* 0, 1 or, to leave it as it is, -1 */
+	size_t max_bytes;	/* of the quarantine; 0 leaves it as it is */
+	unsigned int max_age_ms; /* of a page in it; 0 leaves it as it is */
+};
+
+/* Until the program exits. Ends it with EXIT_MISSING if anything is to be set on a kernel without migrc. */
+void migrc_apply(const struct migrc_config *config);
+
+/* Its bounds and the bytes in quarantine, as keys that start with "migrc_"; no key if the kernel has no migrc. */
+void migrc_print(struct json *json);
+
+#endif

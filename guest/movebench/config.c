@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "migration.h"
+#include "sysfs.h"
+#include "util.h"
+
+#define DEBUGFS_DIR "/sys/kernel/debug"
+#define DEBUGFS_PREFIX "debugfs:"
+
+static void add_write(struct config *config, char *setting)
+{
+	char *equals = strchr(setting, '=');
+
+	if (config->write_count == MAX_WRITES)
+		die(EXIT_USAGE, "--config %s: more than %d settings", config->label, MAX_WRITES);
+	if (!equals || equals == setting || !equals[1])
+		die(EXIT_USAGE, "--config %s: '%s' is not FILE=VALUE", config->label, setting);
+	*equals = '\0';
+	/* A setting outside of the two directories is refused. */
+	if (setting[0] == '/' || strstr(setting, ".."))
+		die(EXIT_USAGE, "--config %s: '%s' is outside of " MIGRATION_DIR, config->label, setting);
+	config->writes[config->write_count].path = setting;
+	config->writes[config->write_count].value = equals + 1;
+	config->write_count++;
+}
+
+void config_parse(struct config *config, const char *text)
+{
+	size_t label = strcspn(text, ":");
+	char *rest, *setting;
+
+	if (!label || label >= sizeof(config->label) || strlen(text) >= sizeof(config->text))
+		die(EXIT_USAGE, "--config: '%s' has no label, or is too long", text);
+	*config = (struct config){ 0 };
+	memcpy(config->label, text, label);
+	strcpy(config->text, text[label] ? text + label + 1 : "");
+	rest = config->text;
+	while ((setting = strtok_r(rest, ",", &rest)))
+		add_write(config, setting);
+}
+
+void config_apply(const struct config *config)
+{
+	char path[sizeof(MIGRATION_DIR) + sizeof(config->text) + 1];
+	size_t prefix = strlen(DEBUGFS_PREFIX);
+
+	for (size_t i = 0; i < config->write_count; i++) {
+		const char *file = config->writes[i].path, *value = config->writes[i].value;
+
+		if (!strncmp(file, DEBUGFS_PREFIX, prefix))
+			snprintf(path, sizeof(path), DEBUGFS_DIR "/%s", file + prefix);
+		else
+			snprintf(path, sizeof(path), MIGRATION_DIR "/%s", file);
+		if (sysfs_set_until_exit(path, value))
+			continue;
+		if (errno == ENOENT)
+			die(EXIT_MISSING, "--config %s: no %s (a kernel without the feature, or a module not loaded)",
+			    config->label, path);
+		die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, "--config %s: %s refuses '%s': %m", config->label,
+		    path, value);
+	}
+}

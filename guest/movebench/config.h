@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One configuration to compare: a label and settings, e.g. "mtcopy2:mtcopy/threads=2,migrator=mtcopy". A setting is a
+ * file below /sys/kernel/mm/migration or, with "debugfs:" before, below /sys/kernel/debug.
+ */
+#ifndef MOVEBENCH_CONFIG_H
+#define MOVEBENCH_CONFIG_H
+
+#include <stddef.h>
+
+#define MAX_CONFIGS 32
+#define MAX_WRITES 8
+
+struct config {
+	char label[64];
+	char text[512];			/* holds path and value of each write */
+	struct {
+		const char *path;
+		const char *value;
+	} writes[MAX_WRITES];
+	size_t write_count;
+};
+
+/* Ends the program with EXIT_USAGE if the text is malformed. */
+void config_parse(struct config *config, const char *text);
+
+/*
+ * Write the settings, in their order. Ends the program with EXIT_USAGE if the kernel refuses a
+ * value, EXIT_MISSING if it has no such file.
+ */
+void config_apply(const struct config *config);
+
+#endif

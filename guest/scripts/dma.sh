@@ -1,0 +1,182 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# dcbm on DMA engines that work: which channels it uses, which values and folios it refuses, how many interrupts a batch
+# takes, and whether every byte arrives. Prints KTAP.
+#
+#   dma.sh CHANNELS SECONDS MOVEBENCH INTEGRITY DCBM TESTDMA
+#
+# CHANNELS: how many the machine has, half of them near each of two nodes. SECONDS: of load at the end. DCBM, TESTDMA:
+# modules.
+set -u
+
+# shellcheck source=guest/scripts/ktap.sh
+. "$(dirname "$0")/ktap.sh"
+total=$1 seconds=$2 movebench=$3 integrity=$4 dcbm=$5 testdma=$6
+sysfs=/sys/kernel/mm/migration
+knobs=$sysfs/dcbm
+debug=/sys/kernel/debug/ferry_dcbm
+channels=$debug/channels
+suspends=/sys/kernel/debug/ferry_testdma
+
+# sum KEY: over the channels in use
+sum() {
+	sed -n "s/.* $1=\([0-9]*\).*/\1/p" $channels | awk '{ all += $1 } END { printf "%.0f\n", all }'
+}
+
+count() {
+	cat "$knobs/counters/$1"
+}
+
+folios() {
+	cat $sysfs/stats/dcbm/folios
+}
+
+interrupts() {
+	awk '/dma/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) all += $i } END { printf "%.0f\n", all }' /proc/interrupts
+}
+
+move() {
+	"$movebench" --folio "$1" --bytes "$2" --samples 2 --warmup 0 --config now: >move.json 2>&1
+}
+
+load() {
+	"$integrity" --seconds "$seconds" --only read,write --leak-kb 65536 >integrity.json 2>&1
+}
+
+# wait_channels NUMBER: a work of dcbm's takes new channels.
+wait_channels() {
+	tries=0
+	until [ "$(grep -c . $channels)" -eq "$1" ] || [ $tries -eq 50 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
+echo "KTAP version 1"
+echo "1..19"
+insmod "$dcbm"
+report "the module loads" $? "insmod says so"
+echo 64 >$knobs/channels
+# On a busy host an emulated engine may be silent for longer than the second that a real one is given.
+echo 20000 >$knobs/timeout_ms
+echo dcbm >$sysfs/migrator
+report "dcbm is selected" $? "is there an engine?"
+sed 's/^/# /' $channels
+sed 's/^/# /' $debug/costs
+
+[ "$(grep -c . $channels)" -eq "$total" ]
+report "$total channels" $? "$(grep -c . $channels)"
+[ "$(grep -c 'node=0 ' $channels)" -eq $((total / 2)) ] && [ "$(grep -c 'node=1 ' $channels)" -eq $((total / 2)) ]
+report "half of them near each node" $? "$(grep -c 'node=0 ' $channels) near node 0"
+
+# refuses FILE VALUE...: each value is refused, and the file shows its old value.
+refuses() {
+	file=$1
+	shift
+	was=$(cat "$file")
+	for value in "$@"; do
+		if echo "$value" 2>/dev/null >"$file"; then
+			echo "# $file accepts '$value'"
+			return 1
+		fi
+	done
+	[ "$(cat "$file")" = "$was" ]
+}
+refuses $knobs/channels 0 65 -1 x '' && refuses $knobs/timeout_ms 0 60001 x &&
+	refuses $knobs/verify maybe sampled never '' && refuses $debug/force_offload x &&
+	refuses $knobs/devices '' , no.such.device && [ "$(grep -c . $channels)" -eq "$total" ]
+report "bad values are refused and change nothing" $? "see above"
+
+# Whatever the cost model says.
+echo 1 >$debug/force_offload
+echo $((total / 2)) >$knobs/channels
+bytes=$(sum bytes) near=$(sum near)
+move 2m 64m
+report "2 MiB folios move" $? "$(tail -n 1 move.json)"
+bytes=$(($(sum bytes) - bytes)) near=$(($(sum near) - near))
+[ $bytes -gt 0 ] && [ $near -eq $bytes ]
+report "if as many channels may be used as are near, only those are used" $? "$near of $bytes bytes by near ones"
+
+echo "$total" >$knobs/channels
+before=$(interrupts) batches=$(cat $sysfs/stats/dcbm/batches) descriptors=$(count descriptors)
+move 2m 128m
+irqs=$(($(interrupts) - before)) batches=$(($(cat $sysfs/stats/dcbm/batches) - batches))
+descriptors=$(($(count descriptors) - descriptors))
+echo "# $irqs interrupts, $descriptors descriptors, $batches batches of 2 MiB folios over $total channels"
+[ "$batches" -gt 0 ] && [ "$irqs" -gt 0 ] && [ "$irqs" -le $((batches * total)) ]
+report "at most one interrupt a batch and channel" $? "$irqs in $batches batches"
+
+# verifies MODE BYTES: the CPU compares so many bytes of each 2 MiB folio.
+verifies() {
+	echo "$1" >$knobs/verify
+	compared=$(count verified_bytes) copied=$(folios)
+	move 2m 16m
+	compared=$(($(count verified_bytes) - compared)) copied=$(($(folios) - copied))
+	echo "# verify=$1: $compared bytes of $copied folios compared"
+	[ $copied -gt 0 ] && [ $compared -eq $((copied * $2)) ]
+}
+# The driver of these engines is trusted.
+verifies always $((2 << 20)) && verifies auto 0
+report "verify decides what the CPU compares" $? "see above"
+
+echo 0 >$debug/force_offload
+rejected=$(count rejected_slower) copied=$(folios)
+move 4k 8m
+[ "$(count rejected_slower)" -gt "$rejected" ] && [ "$(folios)" -eq "$copied" ]
+report "4 KiB folios are rejected" $? "$(($(folios) - copied)) were not"
+copied=$(folios)
+move 2m 16m
+[ "$(folios)" -gt "$copied" ]
+report "2 MiB folios are not" $? "all were"
+
+echo 1 >$debug/force_offload
+copied=$(folios)
+load
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' integrity.json
+report "every byte arrives" $status "see above"
+copied=$(($(folios) - copied))
+echo "# $copied folios under load"
+[ $copied -ge 1000 ]
+report "by dcbm" $? "$copied folios"
+
+# Suspend and resume the devices, with a second in between.
+suspend_cycle() {
+	echo 1 >/sys/module/suspend/parameters/pm_test_delay && echo devices >/sys/power/pm_test &&
+		echo freeze >/sys/power/state
+}
+
+# testdma counts the channels that are in use while it is suspended. The other engines are under load, too.
+insmod "$testdma" devices=2 channels=2
+all=$((total + 4))
+wait_channels $all
+load &
+load=$!
+status=0
+for cycle in 1 2 3; do
+	sleep 1
+	suspend_cycle || status=$?
+done
+report "the system suspends" $status "cycle $cycle"
+copied=$(folios)
+wait $load
+status=$?
+[ $status -eq 0 ] || sed 's/^/# /' integrity.json
+report "under load, and every byte arrives" $status "see above"
+[ "$(cat $suspends/suspends)" -eq 6 ] && [ "$(cat $suspends/channels_in_suspend)" -eq 0 ]
+report "no channel is in use while its device is suspended" $? \
+	"$(cat $suspends/channels_in_suspend) were, in $(cat $suspends/suspends) suspends of two devices"
+copied=$(($(folios) - copied))
+[ "$(grep -c . $channels)" -eq $all ] && [ $copied -gt 0 ]
+report "all are in use again afterwards" $? "$(grep -c . $channels) of $all, $copied folios"
+
+echo kernel >$sysfs/migrator
+rmmod ferry_testdma
+for file in "$knobs"/counters/*; do
+	echo "# ${file##*/} $(cat "$file")"
+done
+[ "$(count descriptors)" -eq "$(count completed)" ] && [ "$(count verify_failures)" -eq 0 ]
+report "every descriptor completed, none wrongly" $? "$(count completed) of $(count descriptors)"
+rmmod ferry_dcbm
+report "the module is unloaded" $? "rmmod says so"
+exit $failed

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/* litmus: does a CPU whose TLB flush was deferred ever see what must not be seen any more? */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "fixture.h"
+#include "folio.h"
+#include "json.h"
+#include "migration.h"
+#include "options.h"
+#include "result.h"
+#include "sysfs.h"
+#include "util.h"
+
+#define MOST_BROKEN 10		/* rounds, before a case is given up */
+#define STEP_NS 5000000
+
+static const struct event *const families[] = {
+	anon_events, file_events, window_events, reuse_events, race_events, large_events, merge_events, uffd_events,
+	swap_events, peer_events, failure_events, hotplug_events, limit_events, probe_events,
+};
+
+#define FAMILIES (sizeof(families) / sizeof(families[0]))
+#define MOST_EVENTS 64
+
+static const struct event *chosen[MOST_EVENTS];
+static size_t chosen_count;
+static cpu_set_t all_cpus;
+
+/* Each event that the names name, in the order of the families for "all"; quits where nobody has such a name. */
+static void for_each(const char *option, const char *names, void (*visit)(const struct event *event))
+{
+	char *copy = strdup(names), *rest = copy, *name;
+
+	while (copy && (name = strtok_r(rest, ",", &rest))) {
+		bool all = !strcmp(name, "all"), found = all;
+
+		for (size_t family = 0; family < FAMILIES; family++)
+			for (const struct event *event = families[family]; event->name; event++)
+				if ((all && !event->hidden) || !strcmp(name, event->name)) {
+					visit(event);
+					found = true;
+				}
+		if (!found)
+			die(EXIT_USAGE, "%s: no event is called '%s'; see stale_tlb --list", option, name);
+	}
+	free(copy);
+}
+
+static void choose(const struct event *event)
+{
+	if (chosen_count == MOST_EVENTS)
+		die(EXIT_USAGE, "--test: more than %d", MOST_EVENTS);
+	chosen[chosen_count++] = event;
+}
+
+static void drop(const struct event *event)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < chosen_count; i++)
+		if (chosen[i] != event)
+			chosen[kept++] = chosen[i];
+	chosen_count = kept;
+}
+
+static void choose_all(const struct options *options)
+{
+	for_each("--test", options->tests, choose);
+	if (options->except)
+		for_each("--except", options->except, drop);
+	if (!chosen_count)
+		die(EXIT_USAGE, "--test: no event is left");
+}
+
+static void list(void)
+{
+	for (size_t family = 0; family < FAMILIES; family++)
+		for (const struct event *event = families[family]; event->name; event++)
+			printf("%-18s %s%s\n", event->name, event->what, event->hidden ? " (not in all)" : "");
+}
+
+static void check_machine(const struct options *options)
+{
+	if (geteuid())
+		die(EXIT_MISSING, "needs root: to see frames, to move shared pages, to change settings");
+	node_require("--from", options->nodes[0]);
+	node_require("--to", options->nodes[1]);
+	if (options->off && !migrc_present())
+		return;
+	if (!migrc_present())
+		die(EXIT_MISSING, "no %s/enabled: this kernel has no migrc, or use --off", MIGRC_DIR);
+	if (!migrc_set("enabled", options->off ? "0" : "1"))
+		die(EXIT_FAILED, "%s/enabled: %m", MIGRC_DIR);
+}
+
+/* The whole of a case, in its own process. */
+static _Noreturn void play(const struct event *event, const struct options *options, struct report *report)
+{
+	struct bed *bed = mmap(NULL, sizeof(*bed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sysfs_disown();
+	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
+	if (bed == MAP_FAILED)
+		die(EXIT_FAILED, "no shared memory: %m");
+	bed_open(bed, event, options, report);
+	while (report->rounds < options->rounds && report->broken < MOST_BROKEN &&
+	       !(report->stale && options->until_stale))
+		bed_round(bed);
+	bed_close(bed);
+	exit(EXIT_PASSED);
+}
+
+/* Another process on the reader's CPU would cost it its TLB: this one stays where the case's first thread is. */
+static void stay_away(void)
+{
+	int first = 0;
+
+	while (first < CPU_SETSIZE && !CPU_ISSET(first, &all_cpus))
+		first++;
+	cpu_pin(first);
+}
+
+static enum ending ending_of(int status)
+{
+	if (!WIFEXITED(status))
+		return ENDED_BADLY;
+	switch (WEXITSTATUS(status)) {
+	case EXIT_PASSED: return ENDED_WELL;
+	case EXIT_MISSING: return ENDED_SKIPPED;
+	default: return ENDED_BADLY;
+	}
+}
+
+static enum ending watch(pid_t player, unsigned int limit_s)
+{
+	uint64_t until = clock_ns() + limit_s * UINT64_C(1000000000);
+	int status;
+
+	while (!waitpid(player, &status, WNOHANG)) {
+		if (clock_ns() > until) {
+			kill(player, SIGKILL);
+			waitpid(player, &status, 0);
+			return ENDED_LATE;
+		}
+		sleep_ns(STEP_NS);
+	}
+	return ending_of(status);
+}
+
+static void print_case(const struct event *event, const struct report *report, const struct verdict *verdict,
+		       uint64_t ns)
+{
+	static const char *const words[] = {
+		[EXIT_PASSED] = "passed", [EXIT_FAILED] = "failed", [EXIT_MISSING] = "skipped",
+	};
+	struct json json;
+
+	json_begin(&json, "case");
+	json_text(&json, "name", event->name);
+	json_text(&json, "status", words[verdict->status]);
+	json_int(&json, "rounds", report->rounds);
+	json_int(&json, "deferred", report->deferred);
+	json_int(&json, "acted", report->acted);
+	json_int(&json, "moved", report->moved);
+	json_int(&json, "stale", report->stale);
+	json_int(&json, "broken", report->broken);
+	json_int(&json, "duration_ms", ns / 1000000);
+	json_text(&json, "reason", report->stale ? report->reason : verdict->reason);
+	json_end(&json);
+}
+
+static void print_result(const struct event *event, size_t number, const struct verdict *verdict)
+{
+	printf("%s %zu %s", verdict->status == EXIT_FAILED ? "not ok" : "ok", number, event->name);
+	if (verdict->status == EXIT_MISSING)
+		printf(" # SKIP %s", verdict->reason);
+	printf("\n");
+	fflush(stdout);
+}
+
+static enum exit_status run(const struct event *event, const struct options *options, size_t number)
+{
+	struct report *report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = clock_ns();
+	struct verdict verdict;
+	pid_t player;
+
+	if (report == MAP_FAILED)
+		die(EXIT_FAILED, "no shared memory: %m");
+	fflush(stdout);
+	player = fork();
+	if (!player)
+		play(event, options, report);
+	if (player < 0)
+		die(EXIT_FAILED, "fork: %m");
+	stay_away();
+	verdict = verdict_of(event, options, report, watch(player, options->limit_s));
+	print_case(event, report, &verdict, clock_ns() - start);
+	if (options->ktap)
+		print_result(event, number, &verdict);
+	munmap(report, sizeof(*report));
+	return verdict.status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	size_t failed = 0, skipped = 0;
+
+	options_parse(&options, argc, argv);
+	if (options.list) {
+		list();
+		return EXIT_PASSED;
+	}
+	choose_all(&options);
+	if (sched_getaffinity(0, sizeof(all_cpus), &all_cpus))
+		die(EXIT_FAILED, "sched_getaffinity: %m");
+	check_machine(&options);
+	if (options.ktap) {
+		printf("KTAP version 1\n1..%zu\n", chosen_count);
+		json_prefix = "# ";
+	}
+	for (size_t i = 0; i < chosen_count; i++) {
+		enum exit_status status = run(chosen[i], &options, i + 1);
+
+		failed += status == EXIT_FAILED;
+		skipped += status == EXIT_MISSING;
+	}
+	if (failed)
+		return EXIT_FAILED;
+	return skipped == chosen_count ? EXIT_MISSING : EXIT_PASSED;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The quarantine keeps its bound, and gives way when memory is short. */
+#include "fixture.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "folio.h"
+#include "sysfs.h"
+#include "util.h"
+
+#define BOUND 65536
+#define BOUND_TEXT "65536"
+#define BOUND_PAGES 64		/* four times the bound */
+#define PRESSURE_BYTES ((size_t)6 << 20)
+/* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
+#define LEFT_BYTES (2 * PRESSURE_BYTES)
+#define CHUNK_PAGES MOST_PAGES
+
+static uint64_t peak;
+static struct {
+	char *base;
+	size_t bytes;
+} ballast[2];
+
+static uint64_t full(void)
+{
+	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
+}
+
+static void set_or_skip(struct bed *bed, const char *knob, const char *value)
+{
+	if (bed->options->off)
+		bed_skip(bed, "there is no quarantine");
+	if (!migrc_set(knob, value))
+		die(EXIT_FAILED, "%s: %m", knob);
+}
+
+static void open_bound(struct bed *bed)
+{
+	set_or_skip(bed, "max_bytes", BOUND_TEXT);
+	migrc_write("drain", "1");
+	peak = migrc_number("peak_bytes");
+	bed_map_anon(bed, bed->pages);
+}
+
+static void make_read_only(struct bed *bed)
+{
+	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
+	bed_write(bed->base, bed->pages, bed->old);
+	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ);
+}
+
+static void check_bound(struct bed *bed)
+{
+	uint64_t now = migrc_number("quarantined_bytes"), most = migrc_number("peak_bytes");
+
+	if (now > BOUND)
+		bed_broken(bed, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
+	if (most > peak && most > BOUND)
+		bed_broken(bed, "%" PRIu64 " bytes were in quarantine, more than max_bytes", most);
+}
+
+static void round_bound(struct bed *bed)
+{
+	uint64_t before = full();
+
+	make_read_only(bed);
+	bed_touch(bed);
+	bed_move(bed);
+	check_bound(bed);
+	bed_judge(bed, SEES_OLD);
+	make_read_only(bed);
+	bed_judge(bed, SEES_OLD);
+	check_bound(bed);
+	bed->report->acted += full() > before;
+	bed->report->deferred += bed->was_deferred;
+}
+
+/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
+static size_t reserve_bytes(void)
+{
+	char value[32];
+
+	return sysfs_read("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+}
+
+/* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
+static void take_ballast(struct bed *bed, unsigned int which)
+{
+	int node = bed->options->nodes[which];
+	uint64_t free_bytes = node_free_kb(node) * 1024;
+	/* Half of the reserve: the nodes are two. */
+	size_t left = LEFT_BYTES + reserve_bytes() / 2, bytes;
+	char *base;
+
+	if (free_bytes <= left)
+		bed_skip(bed, "node %d has less than %zu MiB free", node, left >> 20);
+	bytes = (free_bytes - left) / PAGE_BYTES * PAGE_BYTES;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
+	node_bind(base, bytes, node);
+	/* Sooner had; a kernel without THP has none to give. */
+	madvise(base, bytes, MADV_HUGEPAGE);
+	madvise(base, bytes, MADV_DONTFORK);
+	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
+		base[at] = 1;
+	ballast[which].base = base;
+	ballast[which].bytes = bytes;
+}
+
+static void close_pressure(struct bed *bed)
+{
+	(void)bed;
+	for (unsigned int i = 0; i < 2; i++)
+		munmap(ballast[i].base, ballast[i].bytes);
+}
+
+static void open_pressure(struct bed *bed)
+{
+	char most[32];
+
+	snprintf(most, sizeof(most), "%zu", 2 * PRESSURE_BYTES);
+	set_or_skip(bed, "max_bytes", most);
+	set_or_skip(bed, "max_age_ms", "60000");
+	sysfs_set_until_exit("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
+	bed_map_anon(bed, PRESSURE_BYTES / PAGE_BYTES);
+	make_read_only(bed);
+	for (unsigned int i = 0; i < 2; i++)
+		take_ballast(bed, i);
+}
+
+/* All of it to the other node, a part at a time. */
+static void move_parts(struct bed *bed)
+{
+	struct bed part = *bed;
+
+	for (size_t at = 0; at < bed->pages; at += CHUNK_PAGES) {
+		part.base = bed->base + at * PAGE_BYTES;
+		part.pages = bed->pages - at < CHUNK_PAGES ? bed->pages - at : CHUNK_PAGES;
+		bed_move(&part);
+		bed->was_deferred |= part.was_deferred;
+	}
+}
+
+/* Free pages that another CPU keeps at hand cannot be had by a program: let there be few. Each look takes an eighth. */
+static void empty_lists(void)
+{
+	char value[32];
+
+	for (int i = 0; i < 32; i++)
+		sysfs_read("/proc/sys/vm/stat_refresh", value, sizeof(value));
+}
+
+/* More than can be had without the quarantine, less than with it; its status says whether it got there. */
+static int hog(size_t bytes)
+{
+	pid_t child = fork();
+	char *memory;
+
+	if (child)
+		return child < 0 ? -1 : bed_reap(child);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sysfs_write("/proc/self/oom_score_adj", "1000");
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		_exit(1);
+	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
+		memory[at] = 1;
+	_exit(0);
+}
+
+static void round_pressure(struct bed *bed)
+{
+	uint64_t held, left;
+
+	bed->was_deferred = false;
+	make_read_only(bed);
+	reader_look(bed->reader, bed->base, CHUNK_PAGES);
+	move_parts(bed);
+	empty_lists();
+	held = migrc_number("quarantined_bytes");
+	if (hog(nodes_free_kb() * 1024 + held / 2 - reserve_bytes()))
+		bed_broken(bed, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
+	/* Now and then the program finds other memory, which is no fault. */
+	left = migrc_number("quarantined_bytes");
+	for (size_t i = 0; i < bed->pages; i++)
+		if (*(volatile uint64_t *)(bed->base + i * PAGE_BYTES) != word(bed->old, i)) {
+			bed_stale(bed, "page %zu is not what it was", i);
+			break;
+		}
+	bed->report->acted += held > left;
+	bed->report->deferred += bed->was_deferred;
+}
+
+const struct event limit_events[] = {
+	{
+		.name = "max_bytes", .what = "four times as much moves as the quarantine may hold",
+		.pages = BOUND_PAGES, .deferred = 1, .acted = 50,
+		.open = open_bound, .round = round_bound,
+	}, {
+		.name = "pressure", .what = "a program wants more memory than is free without the quarantine",
+		.machine = true,
+		.deferred = 50, .acted = 75,
+		.open = open_pressure, .round = round_pressure, .close = close_pressure,
+	},
+	{ 0 }
+};

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the checks that the guest programs do: a check that cannot fail is no check. They run on any machine, as any
+ * user, within seconds.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../integrity/span.h"
+#include "../movebench/pattern.h"
+#include "../tlbbench/lookup.h"
+#include "../tlbbench/readers.h"
+#include "cmdline.h"
+#include "folio.h"
+#include "sysfs.h"
+#include "tests.h"
+#include "util.h"
+
+#define PAGES 4
+#define BYTES (PAGES * PAGE_BYTES)
+
+static char *memory;
+static unsigned int failures;
+
+void check_true(bool held, const char *what)
+{
+	printf("%s %s\n", held ? "ok" : "not ok", what);
+	failures += !held;
+}
+
+/* The exit status of a function that may end the program. */
+static int status_of(void (*function)(void))
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(99);
+		function();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_stamp(void)
+{
+	struct mismatch wrong = { 0 };
+
+	stamp_write(memory, 7, 3);
+	check_true(stamp_check(memory, 7, 3, &wrong), "a stamp is recognised");
+	check_true(!stamp_check(memory, 7, 2, &wrong), "an old generation is wrong");
+	check_true(!stamp_check(memory, 6, 3, &wrong), "another page is wrong");
+	memory[PAGE_BYTES - 1] ^= 1;
+	check_true(!stamp_check(memory, 7, 3, &wrong) && wrong.word == PAGE_WORDS - 1,
+		   "the last byte is checked, and its word named");
+}
+
+/* A pattern of so many generations that words were stored more than once. */
+static struct pattern make_pattern(void)
+{
+	struct pattern pattern = { .base = memory, .bytes = BYTES };
+
+	pattern_fill(&pattern);
+	for (unsigned int i = 0; i < PAGE_WORDS + 5; i++)
+		pattern_step(&pattern);
+	return pattern;
+}
+
+static void verify_good(void)
+{
+	struct pattern pattern = make_pattern();
+
+	pattern_verify(&pattern);
+}
+
+static void verify_flipped(void)
+{
+	struct pattern pattern = make_pattern();
+
+	memory[BYTES - 1] ^= 1;
+	pattern_verify(&pattern);
+}
+
+/* A copy was left out: the page has the content of one generation ago. */
+static void step_after_lost_copy(void)
+{
+	struct pattern pattern = make_pattern();
+	char before[PAGE_BYTES];
+
+	memcpy(before, memory + PAGE_BYTES, PAGE_BYTES);
+	pattern_step(&pattern);
+	memcpy(memory + PAGE_BYTES, before, PAGE_BYTES);
+	pattern_step(&pattern);
+}
+
+static void refill(void)
+{
+	struct pattern pattern = make_pattern();
+
+	pattern_fill(&pattern);
+	pattern_step(&pattern);
+	pattern_verify(&pattern);
+}
+
+static void test_pattern(void)
+{
+	check_true(status_of(verify_good) == EXIT_PASSED, "an intact pattern passes");
+	check_true(status_of(refill) == EXIT_PASSED, "also after all words were stored again");
+	check_true(status_of(verify_flipped) == EXIT_FAILED, "a flipped bit fails");
+	check_true(status_of(step_after_lost_copy) == EXIT_FAILED, "a lost copy fails at the next step");
+}
+
+static struct area area = { .name = "test", .traits = AREA_ANON, .pages = PAGES, .fd = -1 };
+
+static struct span open_span(struct arena *arena)
+{
+	arena->ledger = calloc(PAGES, sizeof(*arena->ledger));
+	area.base = memory;
+	for (uint32_t i = 0; i < PAGES; i++)
+		stamp_write(area_address(&area, i), i, 0);
+	return (struct span){ arena, &area, 1, 2 };
+}
+
+static void test_span(void)
+{
+	struct arena arena = { 0 };
+	struct span span = open_span(&arena), neighbour = { &arena, &area, 2, 2 };
+	struct mismatch wrong;
+
+	check_true(span_claim(&span) && !span_claim(&neighbour), "a claimed page cannot be claimed");
+	span_stamp(&span);
+	check_true(span_matches(&span, span_address(&span), 0, &wrong), "a span is of its generation");
+	stamp_write(memory + PAGE_BYTES, 1, 0);
+	check_true(!span_matches(&span, span_address(&span), 0, &wrong) && wrong.page == 1,
+		   "a lost write is seen, and its page named");
+	span_release(&span);
+	check_true(span_claim(&neighbour), "a released page can be claimed");
+	free(arena.ledger);
+}
+
+static struct {
+	unsigned int number, choice;
+	size_t bytes;
+	bool flag;
+	const char *list;
+} parsed;
+
+static bool is_a(const char *name)
+{
+	return !strcmp(name, "a");
+}
+
+static const struct {
+	const char *option, *value;
+	enum exit_status status;
+	const char *what;
+} command_lines[] = {
+	{ "--bytes", "3m", EXIT_PASSED, "a size with a unit is valid" },
+	{ "--choice", "second", EXIT_PASSED, "a choice by its name is valid" },
+	{ "--number", "10", EXIT_PASSED, "the upper bound of a number is valid" },
+	{ "--number", "11", EXIT_USAGE, "a number above it is refused" },
+	{ "--number", "-1", EXIT_USAGE, "a sign is refused" },
+	{ "--number", "1x", EXIT_USAGE, "text behind a number is refused" },
+	{ "--bytes", "3q", EXIT_USAGE, "an unknown unit is refused" },
+	{ "--bytes", "0k", EXIT_USAGE, "a size of 0 is refused" },
+	{ "--choice", "third", EXIT_USAGE, "an unknown choice is refused" },
+	{ "--list", "a,a", EXIT_PASSED, "a list of known names is valid" },
+	{ "--list", "a,b", EXIT_USAGE, "an unknown name in a list is refused" },
+	{ "--list", "", EXIT_USAGE, "an empty list is refused" },
+	{ "--flag", NULL, EXIT_PASSED, "a flag without a value is valid" },
+	{ "--flag", "a", EXIT_USAGE, "a flag with a value is refused" },
+	{ "--number", NULL, EXIT_USAGE, "an option without its value is refused" },
+	{ "--other", "1", EXIT_USAGE, "an unknown option is refused" },
+}, *given;
+
+static void parse_given(void)
+{
+	static const char *const choices[] = { "first", "second", NULL };
+	const struct cmdline_option table[] = {
+		OPT_NUMBER("number", "N", &parsed.number, 1, 10, "a number"),
+		OPT_SIZE("bytes", &parsed.bytes, "a size"),
+		OPT_CHOICE("choice", "NAME", &parsed.choice, choices, "a choice"),
+		OPT_FLAG("flag", &parsed.flag, "a flag"),
+		OPT_LIST("list", "A,...", &parsed.list, is_a, "a list"),
+		{ 0 }
+	};
+	char *argv[] = { "tests", (char *)given->option, (char *)given->value, NULL };
+
+	optind = 1;
+	cmdline_parse("tests", table, given->value ? 3 : 2, argv);
+}
+
+static void test_cmdline(void)
+{
+	char word[16];
+
+	for (given = command_lines; given < command_lines + ARRAY_SIZE(command_lines); given++) {
+		check_true(status_of(parse_given) == (int)given->status, given->what);
+		if (given < command_lines + 2)
+			parse_given();
+	}
+	check_true(parsed.bytes == (size_t)3 << 20, "3m is three mebibytes");
+	check_true(parsed.choice == 1, "a choice gives its index");
+	check_true(cmdline_in_list("ab,a", "a") && !cmdline_in_list("ab,ca", "a"),
+		   "a list is searched for whole names");
+	sysfs_selected("off [kernel] mtcopy", word, sizeof(word));
+	check_true(!strcmp(word, "kernel"), "the word in brackets is the selected one");
+}
+
+/* Long enough for the readers to check every word of every page of a small target. */
+#define READING_NS 300000000
+
+static void read_target(bool flip)
+{
+	struct target target;
+
+	target_open(&target, TARGET_ANON, FOLIO_ALIGN, 0, NULL, true);
+	mprotect(target.base, target.bytes, PROT_READ | PROT_WRITE);
+	readers_start(&target, 2, 4);
+	readers_shift(2);
+	target.base[target.bytes / 2 + PAGE_WORDS] ^= flip;
+	sleep_ns(READING_NS);
+	readers_stop();
+	target_close(&target);
+}
+
+static void read_good(void)
+{
+	read_target(false);
+}
+
+static void read_flipped(void)
+{
+	read_target(true);
+}
+
+static uint64_t looked_up(unsigned int threads, uint64_t each, uint64_t seed)
+{
+	struct table table;
+	uint64_t hash;
+
+	table_open(&table, FOLIO_ALIGN);
+	hash = lookups_run(&table, threads, each, seed);
+	table_close(&table);
+	return hash;
+}
+
+static void test_reading(void)
+{
+	check_true(status_of(read_good) == EXIT_PASSED, "readers find the content, with holes between the pages");
+	check_true(status_of(read_flipped) == EXIT_FAILED, "readers see a bit that flips while they read");
+	check_true(looked_up(1, 6000, 1) == looked_up(3, 2000, 1), "the number of threads does not change the lookups");
+	check_true(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "the seed does");
+}
+
+int main(void)
+{
+	memory = aligned_alloc(PAGE_BYTES, BYTES);
+	if (!memory)
+		die(EXIT_FAILED, "no memory for %zu bytes", BYTES);
+	/* A child of fork() would write buffered output of its parent again. */
+	setvbuf(stdout, NULL, _IONBF, 0);
+	test_stamp();
+	test_pattern();
+	test_span();
+	test_cmdline();
+	test_verdict();
+	test_reading();
+	free(memory);
+	return failures ? EXIT_FAILED : EXIT_PASSED;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The tests of the guest programs. */
+#ifndef TESTS_H
+#define TESTS_H
+
+#include <stdbool.h>
+
+/* Print one result; if it is false, the program fails. */
+void check_true(bool held, const char *what);
+
+/* Of stale_tlb/result.c: the results that pass and those that fail. */
+void test_verdict(void);
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /sys/kernel/mm/migration/mtcopy: a batch reads each knob once. */
+
+#include <linux/ferry_sysfs.h>
+
+#include "internal.h"
+
+static const char * const mtcopy_nontemporal_words[] = {
+	[MTCOPY_NEVER] = "never",
+	[MTCOPY_ALWAYS] = "always",
+	[MTCOPY_AUTO] = "auto",
+	NULL,
+};
+
+static struct attribute *mtcopy_attrs[] = {
+	FERRY_KNOB_NUMBER(threads, &mtcopy_tuning.threads,
+			  1, MTCOPY_MAX_THREADS, NULL),
+	FERRY_KNOB_WORDS(nontemporal, &mtcopy_tuning.nontemporal,
+			 mtcopy_nontemporal_words, NULL),
+	NULL,
+};
+
+static const struct attribute_group mtcopy_group = {
+	.attrs = mtcopy_attrs,
+};
+
+const struct attribute_group *mtcopy_groups[] = {
+	&mtcopy_group,
+	NULL,
+};
