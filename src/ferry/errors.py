@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What can go wrong, each with the exit status that tells a script which kind it was.
+"""The kinds of errors, each with its exit status.
 
-An error names its cause, the next command to try and the log to read; cli.main prints it as such, never a traceback.
+An error names its cause, the next command to try and the log to read; cli.main() prints these, not a traceback.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class FerryError(Exception):
 
 
 class TestFailure(FerryError):
-    """A test failed, or a figure got worse than it may."""
+    """A test failed, or a figure is worse than the limit allows."""
 
-    __test__ = False  # not a test class, whatever pytest thinks of its name
+    __test__ = False  # for pytest, which takes a class of this name for tests
     status = 1
 
 
 class UsageError(FerryError):
-    """The command line or a configuration asks for something that cannot be."""
+    """The command line or a configuration is invalid."""
 
     status = 2
 
@@ -53,7 +53,7 @@ class Splat(FerryError):
 
 
 class TimedOut(FerryError):
-    """A time limit ran out; what was running has been killed."""
+    """A time limit expired; the program was killed."""
 
     status = 124
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where things live: the clone, the cache outside it, the runs."""
+"""Directories: the clone, the cache outside of it, the runs; locks, and files that appear whole."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ferry import progress
 from ferry.errors import InfraError
 
 CONSOLE = "console.log"
+"""In a run: the consoles of its boots."""
 RAW = "raw"
-"""The directory of what the guests left: a run has one from its first boot on."""
+"""In a run: the files that the guests wrote. It exists from the first boot on."""
 
 
 def repo_root() -> Path:
@@ -28,12 +29,12 @@ def repo_root() -> Path:
 
 
 def kernel_dir() -> Path:
-    """The out-of-tree kernel: overlay, patches, configs, base.toml."""
+    """The kernel part of the clone: overlay, series, configs, base.toml."""
     return repo_root() / "kernel"
 
 
 def cache_dir() -> Path:
-    """The cache (--cache, $FERRY_CACHE, ~/.cache/ferry), made on first use."""
+    """The cache (--cache, $FERRY_CACHE, ~/.cache/ferry), created on first use."""
     named = os.environ.get("FERRY_CACHE")
     cache = Path(named) if named else Path.home() / ".cache/ferry"
     try:
@@ -44,12 +45,12 @@ def cache_dir() -> Path:
 
 
 def runs_dir() -> Path:
-    """Where results are kept: runs/ of the clone, or $FERRY_RUNS."""
+    """The directory of the results: runs/ of the clone, or $FERRY_RUNS."""
     return Path(os.environ.get("FERRY_RUNS") or repo_root() / "runs")
 
 
 def need_disk(where: Path, needed_bytes: int, purpose: str) -> None:
-    """Fail before the work rather than in its middle when the disk cannot hold it."""
+    """Raises InfraError before work starts for which the disk is too small."""
     free = shutil.disk_usage(where).free
     if free < needed_bytes:
         raise InfraError(
@@ -60,22 +61,22 @@ def need_disk(where: Path, needed_bytes: int, purpose: str) -> None:
 
 @contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Hold the cache's lock `name`: two ferries never write one tree or one artefact at once."""
+    """Hold the cache's lock `name`, so that two ferry processes never write the same tree or file."""
     path = cache_dir() / f"{name.replace('/', '-')}.lock"
     with path.open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress.note(f"waiting for another ferry that works on {name}")
+            progress.note(f"waiting for another ferry process that uses {name}")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
 @contextmanager
 def publish(target: Path) -> Iterator[Path]:
-    """A scratch directory that becomes `target` in one rename when the block ends well, and vanishes when it does not.
+    """A scratch directory, renamed to `target` when the block ends, or removed if the block raises.
 
-    A directory under its final name is therefore always whole.
+    A directory under its final name is therefore always complete.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

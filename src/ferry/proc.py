@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Running other programs: their output goes to a log, and none of them outlives us."""
+"""Run other programs: their output goes to a log, and none of them outlives this process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TAIL_LINES = 200
 GRACE_S = 3.0
 """Between SIGTERM and SIGKILL."""
 DYING_S = 300.0
-"""For what a program has yet to say when it has said that it cannot go on."""
+"""The time that a program has left once it printed that it cannot continue."""
 
 _running: set[subprocess.Popen[bytes]] = set()
-"""What run() has under way, in whichever thread."""
+"""The programs that run() started, in any thread."""
 _ended = threading.Event()
 
 
@@ -40,7 +40,7 @@ class Result:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End the program and all its children, gently at first."""
+    """End the program and its children: SIGTERM, then SIGKILL."""
     for sig, wait_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, sig)
@@ -52,14 +52,14 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_all() -> None:
-    """End what other threads have under way and let none start more: an interruption reaches the main thread only."""
+    """End the programs of all threads, and let none start another: an interruption reaches the main thread only."""
     _ended.set()
     for process in list(_running):
         kill_group(process)
 
 
 class _Lines:
-    """Cuts a byte stream into lines; a line not yet ended is kept back."""
+    """Splits a byte stream into lines; an incomplete line is held until it ends."""
 
     def __init__(self, sink: Callable[[str], None]) -> None:
         self._sink = sink
@@ -76,7 +76,7 @@ class _Lines:
 
 
 class _Deadlines:
-    """When a program must have ended, in seconds of time.monotonic(), and what is said of it then."""
+    """The deadlines of a program in seconds of time.monotonic(), each with the message if it passes."""
 
     def __init__(self, timeout: float | None, silence: float | None) -> None:
         self._silence = silence
@@ -87,25 +87,25 @@ class _Deadlines:
         self.heard()
 
     def heard(self) -> None:
-        """It said something."""
+        """The program printed something."""
         if self._silence is not None:
-            self._ends[f"hangs: it said nothing for {self._silence:.0f} s"] = time.monotonic() + self._silence
+            self._ends[f"hangs: it printed nothing for {self._silence:.0f} s"] = time.monotonic() + self._silence
 
     def dying(self) -> None:
-        """It said that it can go on no longer; only the first time counts."""
-        self._ends.setdefault(f"did not end within {DYING_S:.0f} s of saying so", time.monotonic() + DYING_S)
+        """The program printed that it cannot continue; only the first time counts."""
+        self._ends.setdefault(f"did not end within {DYING_S:.0f} s of a fatal error", time.monotonic() + DYING_S)
 
     def left(self) -> float | None:
-        """Seconds until the next; None without any."""
+        """Seconds until the next deadline; None if there is none."""
         return max(min(self._ends.values()) - time.monotonic(), 0) if self._ends else None
 
     def overdue(self) -> str:
-        """What to say of the one that has passed; "" if none has."""
+        """The message of the deadline that has passed; "" if none has."""
         return next((words for words, end in self._ends.items() if time.monotonic() >= end), "")
 
 
 def _pump(process: subprocess.Popen[bytes], lines: _Lines, log: BinaryIO | None, deadlines: _Deadlines) -> str:
-    """Copy the output until it ends, or until a deadline has passed; then say which."""
+    """Copy the output until it ends, or until a deadline passes; returns that deadline's message."""
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     with selectors.DefaultSelector() as selector:
@@ -139,9 +139,9 @@ def run(
 ) -> Result:
     """Run `command` with both outputs joined, each line handed to `progress` and kept in `log`.
 
-    `timeout` is in seconds, for everything; `silence`, from one output to the next. A line that is `dying` leaves
-    DYING_S. When one of them runs out, or on Ctrl-C, the whole process group is killed.
-    `env` is added to our own environment. Raises InfraError when the program is missing, TimedOut.
+    `timeout` limits the whole run, `silence` the time from one output to the next, both in seconds. After a line that
+    is `dying`, the program has DYING_S left. After a deadline, or on Ctrl-C, the whole process group is killed.
+    `env` is added to our own environment. Raises InfraError if the program is missing, TimedOut.
     """
     tail: deque[str] = deque(maxlen=TAIL_LINES)
 
@@ -179,7 +179,7 @@ def run(
 
 
 def _gone(process: subprocess.Popen[bytes]) -> bool:
-    """True when the program ended by itself shortly after closing its output."""
+    """True if the program ended by itself within GRACE_S after it closed its output."""
     try:
         process.wait(GRACE_S)
     except subprocess.TimeoutExpired:
@@ -211,7 +211,7 @@ def missing_program(name: str) -> InfraError:
 
 
 def capture(command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Standard output of a short command. Raises InfraError, with what it said, when it fails."""
+    """Standard output of a short command. Raises InfraError with the command's error message if it fails."""
     try:
         done = subprocess.run(
             [str(part) for part in command],
@@ -224,6 +224,6 @@ def capture(command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapp
     except FileNotFoundError as error:
         raise missing_program(str(command[0])) from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
-        raise InfraError(f"{' '.join(str(part) for part in command[:3])} failed: {said[-600:]}")
+        output = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
+        raise InfraError(f"{' '.join(str(part) for part in command[:3])} failed: {output[-600:]}")
     return done.stdout.decode("utf-8", "replace")

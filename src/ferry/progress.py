@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user sees while waiting: always on standard error, bars only on a terminal."""
+"""Progress for the user: always on standard error, bars only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TaskProgre
 console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 PLAIN_EVERY_S = 30.0
-"""Without a terminal a long stage says how far it is this often."""
+"""Without a terminal a long stage reports its progress at this interval (s)."""
 
 _in_background: ContextVar[bool] = ContextVar("in_background", default=False)
-"""Work beside other work shows no bar: there is room for one."""
+"""A thread in the background shows no bar: the terminal has room for one."""
 
 
 def into_background() -> None:
-    """From now on this thread's stages say when they begin and end, and nothing in between."""
+    """From now on this thread reports only the begin and the end of its stages."""
     _in_background.set(True)
 
 
@@ -31,7 +31,7 @@ def note(text: str) -> None:
 
 
 class Stage:
-    """A piece of work under way; `update` may be called as often as it likes."""
+    """Work in progress; `update` may be called at any rate."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -42,7 +42,7 @@ class Stage:
         return time.monotonic() - self.started
 
     def update(self, done: float, total: float | None = None, text: str = "") -> None:
-        """`done` of `total` (None: unknown) units; `text` says what is being worked on."""
+        """`done` of `total` (None: unknown) units; `text` names the current item."""
 
 
 class _PlainStage(Stage):
@@ -71,7 +71,7 @@ class _BarStage(Stage):
 
 @contextmanager
 def stage(title: str) -> Iterator[Stage]:
-    """Show that `title` is under way, and how long it took when it ends well."""
+    """Report the begin of `title`, and its duration if it ends without an exception."""
     current: Stage
     if console.is_terminal and not _in_background.get():
         columns = (

@@ -44,7 +44,7 @@ def test_a_job_that_ends_well_is_its_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("command", "setup", "says"), [
     pytest.param(BAD + "; exit 1", (), "", id="a failed test"),
     pytest.param(GOOD + "; echo wrong byte >&2; exit 1", (), "status 1, after 1 results: wrong byte", id="a bad end"),
-    pytest.param("true", (), "status 0, after 0 results: it said nothing", id="no result"),
+    pytest.param("true", (), "status 0, after 0 results: it printed nothing", id="no result"),
     pytest.param(GOOD, ("echo cannot >&2; false",), "status 1, after 0 results: cannot", id="no setup"),
     pytest.param("exit 4", (), "status 4, after 0 results", id="skipped without a word"),
     pytest.param(GOOD + "; sh -c 'kill -9 $PPID'", (), "did not end, after 1 results", id="its shell killed"),

@@ -96,10 +96,10 @@ def test_prose_counts_in_comments_only() -> None:
                               "owe, debt, pay, price, dear": 1, "as ever, anew, mend, meanwhile": 1}
 
 
-def test_prose_is_judged_by_its_share() -> None:
+def test_words_are_limited_by_their_share() -> None:
     plain = "The caller holds the lock. " * 3000
-    assert list(prose.judge(prose.measure({"a.rst": plain}))) == []
-    bad = list(prose.judge(prose.measure({"a.rst": plain + "What it owes is paid. " * 20})))
+    assert list(prose.exceeded(prose.measure({"a.rst": plain}))) == []
+    bad = list(prose.exceeded(prose.measure({"a.rst": plain + "What it owes is paid. " * 20})))
     assert bad[0] == "20 of 3020 sentences start with who, what or nobody"
     assert bad[1].startswith("20 times what is/was/it/they/a/the in ") and bad[2].startswith("40 times owe, debt")
     assert bad[-1] == "a.rst: What it owes is paid."

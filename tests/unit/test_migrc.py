@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""migrc's suites: what they ask of stale_tlb exists; the scripts say what they saw, of stand-ins for the kernel."""
+"""migrc's suites: the tests of stale_tlb that they name exist; the scripts report what stand-ins for the kernel do."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from ferry.vm import guest_programs
 
 
 def words() -> set[str]:
-    """Every word that the kernel part knows."""
-    source = (paths.repo_root() / "kernel/overlay/mm/migrc/mutate.c").read_text()
-    return set(re.findall(r'\[MIGRC_\w+\] = "(\w+)"', source))
+    """The words that the kernel accepts in fault_inject."""
+    sources = (paths.repo_root() / "kernel/overlay/mm/migrc").glob("*.c")
+    texts = [source.read_text() for source in sources]
+    return {word for text in texts for word in re.findall(r'\[MIGRC_\w+\] = "(\w+)"', text)}
 
 
-def events() -> set[str]:
-    """As their definitions in guest/stale_tlb name them."""
+def tests() -> set[str]:
+    """As guest/stale_tlb names them."""
     sources = (paths.repo_root() / "guest/stale_tlb").glob("*.c")
     return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
 
@@ -38,30 +39,32 @@ def context(tmp_path: Path, board: str = "x86-numa", *, thorough: bool = False) 
     return Context(boards.load(board), tmp_path, thorough=thorough)
 
 
-def test_every_mutation_has_an_event() -> None:
+def test_every_fault_has_a_test() -> None:
     assert set(migrc.FAULTS) == words() and len(words()) > 10
     assert all(cases for cases in migrc.FAULTS.values())
 
 
 def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
     here, there = (migrc.faults(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
-    assert {word: [migrc.bare(event) for event in cases] for word, cases in there.items()} == {
-        word: [migrc.bare(event) for event in cases] for word, cases in here.items()}
-    assert "~mremap" in there["unmap"] and "munmap" in there["unmap"] and "~mremap" not in here["unmap"]
+    assert {word: [case.test for case in cases] for word, cases in there.items()} == {
+        word: [case.test for case in cases] for word, cases in here.items()}
+    found = [[case.argument for case in board["unmap"]] for board in (here, there)]
+    assert found == [["munmap", "mprotect_none", "mremap", "dontneed", "~uffd_move"],
+                     ["munmap", "mprotect_none", "~mremap", "~dontneed", "~uffd_move"]]
 
 
-def test_events_exist_and_fit_in_the_time() -> None:
-    broken = {migrc.bare(event) for cases in migrc.FAULTS.values() for event in cases}
-    named = broken | {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED}
-    assert named <= events() and "control" in events()
-    assert 30 < len(events()) <= migrc.MOST_EVENTS
+def test_tests_exist_and_fit_in_the_time() -> None:
+    named = {case.test for cases in migrc.FAULTS.values() for case in cases}
+    named |= {*migrc.FILES, *migrc.SWITCH.split(","), migrc.ZEROED, *migrc.FOREIGN_CHECKER_ONLY}
+    assert named <= tests() and "control" in tests()
+    assert 30 < len(tests()) <= migrc.MOST_TESTS
 
 
 @pytest.mark.parametrize(("board", "adds"), [("x86-numa", False), ("zcu102", True)])
 def test_memory_is_added_where_there_is_some_to_add(tmp_path: Path, board: str, *, adds: bool) -> None:
     here = context(tmp_path, board)
-    stale_tlb, *others = migrc.jobs(here)
-    for job in (stale_tlb, migrc.faults_job(here)):
+    every, *others = migrc.jobs(here)
+    for job in (every, migrc.faults_job(here)):
         assert any("add-memory.sh" in line for line in job.setup) == adds
     assert not any(job.setup for job in others)
 
@@ -122,7 +125,7 @@ case "$*" in *control*) exit 0 ;; esac
 [ {status} -eq 0 ] || {{ echo '{{"reason": "not here"}}'; exit {status}; }}
 case "$*" in
 *--until-stale*)
-	[ -n "$(tr -d '[:space:]' <$debug/fault_inject)" ] || {{ echo '{{"reason": "nothing was broken"}}'; exit 1; }}
+	[ -n "$(tr -d '[:space:]' <$debug/fault_inject)" ] || {{ echo '{{"reason": "no fault was injected"}}'; exit 1; }}
 	[ {int(loud)} = 0 ] || echo 1 >$debug/violations
 	[ {int(sees)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
 *) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
@@ -131,7 +134,7 @@ esac
         self.stale_tlb.chmod(0o755)
 
     def script(self, name: str, *arguments: str) -> list[str]:
-        """What a script of guest/scripts prints with its paths turned here."""
+        """What a script of guest/ prints with its paths turned here."""
         text = (paths.repo_root() / "guest/scripts" / name).read_text()
         text = text.replace("/sys/kernel/mm/migration/migrc", str(self.sysfs))
         text = text.replace("/sys/kernel/debug/migrc", str(self.debug))
@@ -142,13 +145,13 @@ esac
         self.status = done.returncode
         return [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok", "1.."))]
 
-    def mutate(self, pair: str = "gup=gup_force") -> list[str]:
+    def inject(self, pair: str = "gup=gup_force") -> list[str]:
         return self.script("migrc-faults.sh", "9", str(self.stale_tlb), "/tmp", pair)
 
 
-def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
+def test_a_fault_that_is_detected(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    assert machine.mutate() == [
+    assert machine.inject() == [
         "1..4", "ok 1 a store that never happens is seen", "ok 2 gup: gup_force sees it",
         "ok 3 gup: the checker sees it in gup_force", "ok 4 gup: gup_force passes once it is mended"]
     assert machine.status == 0
@@ -160,21 +163,21 @@ def test_a_mutation_that_is_seen(tmp_path: Path) -> None:
     ({"loud": False}, "not ok 3 gup: the checker sees it in gup_force # no violation in addition to 0"),
     ({"heals": False}, "not ok 4 gup: gup_force passes once it is mended # stale: still"),
 ])
-def test_a_mutation_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
+def test_a_fault_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
     machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
-    assert [line for line in machine.mutate() if line.startswith("not ok")] == [wrong]
+    assert [line for line in machine.inject() if line.startswith("not ok")] == [wrong]
     assert machine.status == 1
 
 
-def test_what_only_the_checker_must_see(tmp_path: Path) -> None:
+def test_what_only_the_checker_must_detect(tmp_path: Path) -> None:
     machine = Machine(tmp_path, sees=False)
-    found = machine.mutate("gup=~gup_force")
+    found = machine.inject("gup=~gup_force")
     assert found[0] == "1..3" and found[2] == "ok 2 gup: the checker sees it in gup_force" and len(found) == 4
     assert machine.status == 0
 
 
-def test_an_event_that_cannot_be_had_is_a_skip(tmp_path: Path) -> None:
-    found = Machine(tmp_path, status=4).mutate()
+def test_a_test_that_cannot_run_is_a_skip(tmp_path: Path) -> None:
+    found = Machine(tmp_path, status=4).inject()
     assert len(found) == 5 and all(line.endswith("# SKIP not here") for line in found[2:])
 
 
@@ -194,7 +197,7 @@ def test_a_sound_kernel_and_others(tmp_path: Path, command: str, files: dict[str
     assert machine.status == min(wrong, 1)
 
 
-def test_mutations_expect_their_reports_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_expect_their_reports_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(migrc.guest_boot, "debug_kernel", lambda context: None)
     monkeypatch.setattr(migrc.guest_boot, "run_jobs", lambda *words, **more: asked.update(more) or [])

@@ -18,8 +18,8 @@ from ferry.suites import Suite, guest_boot, render
 from ferry.suites import pytest as pytest_suite
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
-from ferry.suites.render import Finished
-from ferry.suites.result import Outcome, Result, broken, exit_status, failed, passed, skipped
+from ferry.suites.render import SuiteRun
+from ferry.suites.result import Outcome, Result, error, exit_status, failed, passed, skipped
 from ferry.vm import boot
 
 GOOD = passed("a", "one", 1.5)
@@ -39,10 +39,10 @@ def pretend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *runs: Callable[[Co
     ([GOOD, BAD, SKIP], 1, "1 passed, 1 failed, 1 skipped"),
     ([SKIP], 4, "0 passed, 0 failed, 1 skipped"),
     ([], 4, "0 passed, 0 failed, 0 skipped"),
-    ([BAD, broken("a", "boot", Splat("BUG"))], 5, "0 passed, 2 failed, 0 skipped"),
-    ([GOOD, broken("a", "boot", TimedOut("late"))], 124, "1 passed, 1 failed, 0 skipped"),
-    ([GOOD, broken("a", "run", InfraError("no disk"))], 3, "1 passed, 1 failed, 0 skipped"),
-    ([BAD, broken("a", "run", InfraError("no disk"))], 1, "0 passed, 2 failed, 0 skipped"),
+    ([BAD, error("a", "boot", Splat("BUG"))], 5, "0 passed, 2 failed, 0 skipped"),
+    ([GOOD, error("a", "boot", TimedOut("late"))], 124, "1 passed, 1 failed, 0 skipped"),
+    ([GOOD, error("a", "run", InfraError("no disk"))], 3, "1 passed, 1 failed, 0 skipped"),
+    ([BAD, error("a", "run", InfraError("no disk"))], 1, "0 passed, 2 failed, 0 skipped"),
 ])
 def test_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
                  results: list[Result], status: int, line: str) -> None:
@@ -70,7 +70,7 @@ def test_a_board_that_cannot_be_here_is_skipped_with_its_reason(monkeypatch: pyt
                                                                 tmp_path: Path) -> None:
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path))
     monkeypatch.setattr(boards, "unavailable", lambda board: "no emulator")
-    (suite,) = test.choose("smoke", "zcu102", False)
+    (suite,) = test.choose("arm64", "zcu102", False)
     found = test.run_suite(suite, Context(boards.load("x86-numa"), tmp_path)).results
     assert [(result.outcome, result.reason) for result in found] == [(Outcome.SKIPPED, "no emulator")]
     assert cli.main(["test", "--board", "zcu102"]) == 4
@@ -143,7 +143,7 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 
 def test_markdown_and_csv_have_every_suite_and_result() -> None:
-    finished = [Finished("a", [GOOD, BAD, SKIP], 2)]
+    finished = [SuiteRun("a", [GOOD, BAD, SKIP], 2)]
     assert "| a | 1 | 1 | 1 | 2 |" in render.render(finished, Path("logs"), "markdown").replace("|a", "| a")
     assert len(render.render(finished, Path("logs"), "csv").splitlines()) == 4
 

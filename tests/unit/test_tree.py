@@ -361,12 +361,12 @@ def function(name: str, lines: int) -> str:
     return f"static int {name}(int a,\n\t\tint b)\n{{\n" + "\tx();\n" * (lines - 2) + "}\n\n"
 
 
-def test_function_lengths_are_counted_and_judged() -> None:
+def test_function_lengths_are_counted_and_limited() -> None:
     text = "struct a {\n\tint b;\n};\nstatic int c[] = {\n\t1,\n};\n" + function("short", 5) + function("long_one", 81)
     counted = dict(checks.functions(text))
     assert counted == {"short": 5, "long_one": 81}
-    assert list(checks.judge_lengths({"f.c:short": 5})) == []
-    assert any("f.c:long_one has 81 lines" in line for line in checks.judge_lengths({"f.c:long_one": 81}))
-    assert any("median" in line for line in checks.judge_lengths({f"f.c:{n}": 16 for n in range(9)}))
+    assert list(checks.wrong_lengths({"f.c:short": 5})) == []
+    assert any("f.c:long_one has 81 lines" in line for line in checks.wrong_lengths({"f.c:long_one": 81}))
+    assert any("median" in line for line in checks.wrong_lengths({f"f.c:{n}": 16 for n in range(9)}))
     ten = {f"f.c:{n}": 5 for n in range(8)} | {"f.c:a": 46, "f.c:b": 46}
-    assert any("2 of 10 functions" in line for line in checks.judge_lengths(ten))
+    assert any("2 of 10 functions" in line for line in checks.wrong_lengths(ten))

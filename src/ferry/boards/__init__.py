@@ -18,27 +18,27 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Node:
-    """A memory node: its size, and its CPUs in QEMU's spelling ("0-1"; empty for a memory-only node)."""
+    """A memory node: its size, and its CPUs in QEMU's syntax ("0-1"; empty for a memory-only node)."""
 
     memory_mib: int
     cpus: str = ""
     latency_ns: int = 0
-    """What the firmware says of the way from any CPU to this memory, and `bandwidth_mibps` with it; 0: nothing."""
+    """Latency from any CPU as the firmware reports it, with `bandwidth_mibps`; 0: the firmware reports none."""
     bandwidth_mibps: int = 0
 
 
 @dataclass(frozen=True)
 class Board:
-    """How one board's kernel is built and run."""
+    """How to build and to run one board's kernel."""
 
     name: str
     summary: str
     arch: str
     """ARCH= of the kernel's make."""
     runner: str
-    """"qemu" (booted by virtme-ng), "initramfs" (QEMU too, but nothing of the host's is seen inside) or "uml"."""
+    """"qemu" (booted by virtme-ng), "initramfs" (QEMU, without the host's file system) or "uml"."""
     kind: str
-    """What its figures are: "emulated", "native" or "instructions"; never mixed."""
+    """The kind of its figures: "emulated", "native" or "instructions"; never mixed."""
     build: str
     """Boards with the same `build` and fragments share their kernels."""
     image: str
@@ -46,41 +46,41 @@ class Board:
     targets: tuple[str, ...]
     configs: tuple[str, ...]
     ferry_configs: tuple[str, ...]
-    """Added for the ferry kernel only: stock is the same configuration without them."""
+    """Added for the ferry kernel only; stock has the same configuration without them."""
     debug_configs: tuple[str, ...]
     cpus: int
     nodes: tuple[Node, ...]
     append: tuple[str, ...]
     """Kernel command line."""
     boot_timeout_s: int
-    """From start to the end of a command that does nothing."""
+    """From the start to the end of an empty command."""
     build_steps: int
-    """Lines that make prints for a whole build, for the first progress bar only."""
+    """Lines of make's output in a whole build, for the first progress bar only."""
     added_mib: int = 0
-    """Memory near the last node that is a driver's at first, and can be added while the system runs (hotplug)."""
+    """Memory near the last node that belongs to a driver at boot, and can be added at run time (hotplug)."""
     ferry_debug_configs: tuple[str, ...] = ()
     """Added for the ferry kernel's debug variant only: its tests."""
     external: tuple[str, ...] = ()
     """Directories of the clone with modules for both kernels, built by make M=."""
     emulator: str = "qemu-system-x86_64"
     machine: str = ""
-    """QEMU's name for the machine, of boards whose runner has not one of its own."""
+    """QEMU's name of the machine, if the runner does not choose it."""
     qemu_cpu: str = ""
     qemu_options: tuple[str, ...] = ()
     kvm: bool = False
-    """May use KVM where it works."""
+    """Use KVM if it works on this host."""
     devices: tuple[str, ...] = ()
-    """Models of ours (ferry.devices) that QEMU attaches to."""
+    """Device models (ferry.devices) that QEMU attaches to."""
     device_node: int = 0
-    """The memory node that they are near to."""
+    """The memory node of the device models."""
     channels: int = 0
     """DMA channels that can copy memory, once `drivers` are loaded."""
     drivers: tuple[str, ...] = ()
-    """Modules that drive them, with their parameters, in the order to load them."""
+    """Driver modules with their parameters, in the order in which to load them."""
     needs: tuple[str, ...] = ()
-    """Programs without which this board is skipped, since not every host can have them."""
+    """Programs that not every host can have: without them the board is skipped."""
     packages: tuple[str, ...] = ()
-    """Debian packages for the board's own architecture, which its guest is made with: fetched, never installed."""
+    """Debian packages for the board's architecture that its guest needs: fetched, never installed."""
 
     @property
     def memory_mib(self) -> int:
@@ -112,7 +112,7 @@ def _raw(name: str) -> dict[str, Any]:
 
 
 def unavailable(board: Board) -> str | None:
-    """Why this machine cannot have the board, or None when it can. May fetch what the board needs."""
+    """Why the board cannot run on this machine; None if it can. May fetch packages that the board needs."""
     search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     missing = [program for program in board.needs if not shutil.which(program, path=search)]
     if missing:
@@ -128,7 +128,7 @@ def unavailable(board: Board) -> str | None:
 
 
 def require(board: Board) -> None:
-    """Raises AllSkipped where this machine cannot have the board: never a failure, never silent."""
+    """Raises AllSkipped if the board cannot run on this machine: that is no failure, but it is reported."""
     if reason := unavailable(board):
         hint = "./ferry doctor, then ./ferry setup (as root)"
         raise AllSkipped(f"skipped: {board.name} cannot run here: {reason}", hint=hint)

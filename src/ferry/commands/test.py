@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`ferry test`: everything that must hold, suite by suite."""
+"""The verb `test`: run the test suites."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from ferry import boards, paths, proc, progress, suites
 from ferry.errors import FerryError, UsageError
 from ferry.suites import Suite, render
 from ferry.suites.context import Context
-from ferry.suites.render import Finished
-from ferry.suites.result import Result, broken, exit_status, skipped
+from ferry.suites.render import SuiteRun
+from ferry.suites.result import Result, error, exit_status, skipped
 
-#: Logs of that many runs are kept.
+#: The logs of so many runs are kept.
 KEPT = 10
 DEFAULT_BOARD = "x86-numa"
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     names = ", ".join(suite.name for suite in suites.ALL)
-    parser = sub.add_parser("test", help="run the tests: of the tool, the series and the kernel",
-                            description=f"Suites, in order: {names}. A skip is shown as a skip; all skipped is exit 4.")
+    parser = sub.add_parser("test", help="run the tests of the tool, the series and the kernel",
+                            description=f"Suites, in order: {names}. If all of them are skipped, the exit status is 4.")
     parser.add_argument("--suite", metavar="NAME[,NAME]", help="only these suites")
     parser.add_argument("--board", choices=boards.names(), help="only the suites that run on this board")
-    parser.add_argument("--quick", action="store_true", help="pytest, KUnit and one short boot")
+    parser.add_argument("--quick", action="store_true", help="pytest, KUnit and one short boot only")
     parser.add_argument("--format", choices=render.FORMATS, default="table", help="default: table")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the chosen suites, print what they found; the exit status is that of the worst result."""
+    """Run the chosen suites and print their results; the exit status is that of the worst."""
     chosen = choose(args.suite, args.board, args.quick)
     with _log_directory() as logs:
         context = Context(boards.load(DEFAULT_BOARD), logs, args.quick, thorough=args.suite is not None)
-        finished = run_suites(chosen, context)
-    print(render.render(finished, logs, args.format))
-    return exit_status(render.every(finished))
+        runs = run_suites(chosen, context)
+    print(render.render(runs, logs, args.format))
+    return exit_status(render.every(runs))
 
 
 def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
-    """The suites to run, in their own order. Raises UsageError for a name nobody has and for a choice of none."""
+    """The suites to run, in their own order. Raises UsageError for an unknown name and for an empty choice."""
     known = suites.QUICK if quick else suites.ALL
     names = [name.strip() for name in named.split(",")] if named is not None else [suite.name for suite in known]
     for name in names:
@@ -66,36 +66,36 @@ def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
     return chosen
 
 
-def run_suites(chosen: Sequence[Suite], context: Context) -> list[Finished]:
-    """All of them, in their order: one after the other, except that those `alongside` share a lane of their own."""
-    with ThreadPoolExecutor(1, initializer=progress.into_background) as lane:
-        waiting = {suite.name: lane.submit(run_suite, suite, context) for suite in chosen if suite.alongside}
+def run_suites(chosen: Sequence[Suite], context: Context) -> list[SuiteRun]:
+    """One suite after the other, except that those `alongside` run in a thread of their own."""
+    with ThreadPoolExecutor(1, initializer=progress.into_background) as thread:
+        waiting = {suite.name: thread.submit(run_suite, suite, context) for suite in chosen if suite.alongside}
         try:
             done = {suite.name: run_suite(suite, context) for suite in chosen if not suite.alongside}
             return [done.get(suite.name) or waiting[suite.name].result() for suite in chosen]
         except BaseException:
             if waiting:
-                lane.shutdown(wait=False, cancel_futures=True)
+                thread.shutdown(wait=False, cancel_futures=True)
                 proc.end_all()
             raise
 
 
-def run_suite(suite: Suite, context: Context) -> Finished:
-    """A suite's results; one that cannot be run is a failure of its own, and the next suites still run."""
+def run_suite(suite: Suite, context: Context) -> SuiteRun:
+    """A suite's results; if it cannot run, that is a failure, and the next suites still run."""
     started = time.monotonic()
     try:
         results = _on_its_board(suite, context)
     except UsageError:
         raise
-    except FerryError as error:
-        results = [broken(suite.name, "run", error, time.monotonic() - started)]
-    finished = Finished(suite.name, results, time.monotonic() - started)
-    progress.note(f"{suite.name}: {render.tally(results)} ({finished.seconds:.0f} s)")
-    return finished
+    except FerryError as cause:
+        results = [error(suite.name, "run", cause, time.monotonic() - started)]
+    done = SuiteRun(suite.name, results, time.monotonic() - started)
+    progress.note(f"{suite.name}: {render.tally(results)} ({done.seconds:.0f} s)")
+    return done
 
 
 def _on_its_board(suite: Suite, context: Context) -> list[Result]:
-    """A suite's results, or one skip that says why this machine cannot have its board."""
+    """A suite's results, or one skip that tells why this machine cannot run its board."""
     if not suite.board:
         return suite.run(context)
     board = boards.load(suite.board)
@@ -106,13 +106,13 @@ def _on_its_board(suite: Suite, context: Context) -> list[Result]:
 
 @contextmanager
 def _log_directory() -> Iterator[Path]:
-    """A new directory for this run's logs; the oldest ones go, but for those of runs that are not over."""
+    """A new directory for this run's logs. The oldest are removed unless their run is still going on."""
     home = paths.cache_dir() / "tests"
     home.mkdir(exist_ok=True)
     for old in sorted(path for path in home.iterdir() if path.is_dir())[: -KEPT + 1]:
-        # Another ferry may have been faster.
-        with suppress(FileNotFoundError), _held(old) as ours:
-            if ours:
+        # Another ferry may have removed it.
+        with suppress(FileNotFoundError), _held(old) as free:
+            if free:
                 shutil.rmtree(old, ignore_errors=True)
     logs = Path(tempfile.mkdtemp(prefix=f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-", dir=home))
     with _held(logs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian's apt: reading the machine's own mirror, fetching one package without touching the system, installing."""
+"""Debian's apt: find the machine's mirror, fetch packages without changing the system, install packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ferry.errors import InfraError
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FETCH_TIMEOUT_S = 900
 STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
-"""Without the first, `update` takes an unreachable mirror for success."""
+"""Without the first option, `update` succeeds if the mirror is unreachable."""
 
 
 def _etc() -> Path:
@@ -44,7 +44,10 @@ def _deb822_entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def entries(etc: Path) -> list[tuple[str, str]]:
-    """Every (address, suite) the machine's apt reads, in both of its formats."""
+    """Every (address, suite) in apt's sources, in both formats.
+
+    Not by `apt-get indextargets`, which prints nothing until `apt-get update` has run.
+    """
     found: list[tuple[str, str]] = []
     lists = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]
     for path in lists:
@@ -56,9 +59,9 @@ def entries(etc: Path) -> list[tuple[str, str]]:
 
 
 def mirror(etc: Path | None = None) -> str:
-    """The address of the machine's Debian archive: the one that serves a release, not its security updates.
+    """The address of the machine's Debian archive, not that of the security updates.
 
-    Raises InfraError when apt knows none.
+    Raises InfraError if apt's sources have none.
     """
     for address, suite in entries(etc or _etc()):
         if "security" in suite or "security" in address or "/" in suite:
@@ -69,15 +72,15 @@ def mirror(etc: Path | None = None) -> str:
 
 
 def release() -> str:
-    """The code name of the Debian release that this machine runs, as "bookworm". Raises InfraError elsewhere."""
+    """The code name of this machine's Debian release, such as "bookworm". Raises InfraError on another system."""
     try:
         return platform.freedesktop_os_release()["VERSION_CODENAME"]
     except (OSError, KeyError):
-        raise InfraError("this machine does not say which release of Debian it runs", hint="a Debian machine") from None
+        raise InfraError("this machine runs no release of Debian", hint="a Debian machine") from None
 
 
 def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
-    """apt's options for a configuration of its own: lists, caches and sources under `state`."""
+    """apt's options for a separate configuration: lists, caches and sources under `state`."""
     listing = state / "sources.list"
     signed = f" [signed-by={_KEYRING}]" if _KEYRING.exists() else ""
     listing.write_text("".join(f"deb{signed} {address} {suite} main\n" for suite in suites))
@@ -108,7 +111,7 @@ def download(debian: dict[str, Any], *, hint: str) -> Path:
 
 
 def download_foreign(package: str, architecture: str, *, hint: str) -> Path:
-    """Fetch a package of this machine's release for another architecture, of which dpkg is not told. Raises InfraError.
+    """Fetch a package of this machine's release for another architecture, unknown to dpkg. Raises InfraError.
 
     The caller holds a lock that is its own for the architecture.
     """
@@ -118,7 +121,7 @@ def download_foreign(package: str, architecture: str, *, hint: str) -> Path:
     state.mkdir(exist_ok=True)
     (state / "status").touch()
     options = _options(state, mirror(), [release()])
-    # What is installed here says nothing of another architecture's packages.
+    # The packages installed here do not count: they are of another architecture.
     for setting in (f"APT::Architecture={architecture}", f"APT::Architectures::={architecture}",
                     f"Dir::State::status={state / 'status'}"):
         options += ["-o", setting]
@@ -137,14 +140,14 @@ def _fetch(package: str, state: Path, options: list[str], title: str, hint: str)
                 raise InfraError(_why(done.tail, package), hint=hint, log=log)
     found = sorted(state.glob(f"{package.partition('=')[0]}_*.deb"))
     if not found:
-        raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
+        raise InfraError(f"apt fetched {package} without an error, but left no file", hint=hint, log=log)
     return found[-1]
 
 
 def download_all(package: str, suites: Sequence[str], *, hint: str) -> list[Path]:
-    """Fetch a package from the last of `suites` with all that it depends on, verified by apt. Raises InfraError.
+    """Fetch a package from the last of `suites` with all its dependencies, verified by apt. Raises InfraError.
 
-    All of it, whatever is installed here: apt is shown a machine with nothing on it. Nothing is installed.
+    apt works with an empty dpkg status, so it fetches also packages that are installed here. Nothing is installed.
     """
     if not shutil.which("apt-get"):
         raise InfraError(f"this machine has no apt to fetch Debian's {package} with", hint=hint)
@@ -153,7 +156,7 @@ def download_all(package: str, suites: Sequence[str], *, hint: str) -> list[Path
     (state / "status").touch()
     options = _options(state, mirror(), suites)
     options += ["-o", f"Dir::State::status={state / 'status'}", "-o", f"Dir::Cache::archives={state / 'archives'}"]
-    # The lock would be that of the system's dpkg, which this leaves alone and which only root may take.
+    # The lock would be that of the system's dpkg: it is not needed, and only root may take it.
     options += ["-o", "Debug::NoLocking=1"]
     install = ["install", "-y", "--download-only", "--no-install-recommends", "-t", suites[-1], package]
     log = state / "apt.log"
@@ -166,18 +169,18 @@ def download_all(package: str, suites: Sequence[str], *, hint: str) -> list[Path
                 raise InfraError(_why(done.tail, package), hint=hint, log=log)
     found = sorted((state / "archives").glob("*.deb"))
     if not found:
-        raise InfraError(f"apt said it fetched {package} but left no file", hint=hint, log=log)
+        raise InfraError(f"apt fetched {package} without an error, but left no file", hint=hint, log=log)
     return found
 
 
 def _why(tail: tuple[str, ...], package: str) -> str:
     errors = [line.removeprefix("E: ") for line in tail if line.startswith("E:")]
-    said = errors[0] if errors else (tail[-1] if tail else "no output")
-    return f"apt could not fetch {package}: {said}"
+    output = errors[0] if errors else (tail[-1] if tail else "no output")
+    return f"apt could not fetch {package}: {output}"
 
 
 def install(packages: list[str], log: Path) -> None:
-    """Install by the system's own apt. Raises InfraError; the caller is root."""
+    """Install packages by the system's apt; the caller is root. Raises InfraError."""
     env = {"DEBIAN_FRONTEND": "noninteractive"}
     verbs = (["update"], ["install", "-y", "--no-install-recommends", *packages])
     with progress.stage(f"installing {len(packages)} packages") as stage:

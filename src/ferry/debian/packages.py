@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A QEMU that can attach to device models by vfio-user: the host's own, or Debian's from backports, in the cache.
+"""Debian packages that are fetched and unpacked into the cache, never installed.
 
-The packages are unpacked, not installed, with all the libraries they name: the host may have older ones.
+They are packages for another architecture, and a QEMU with vfio-user from backports, with all its libraries, because
+the host may have older ones.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from ferry.errors import InfraError
 QEMU = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
 SUITES = ("trixie", "trixie-backports")
-"""The last one has it; the first has what it depends on."""
+"""The last one has the package, the first its dependencies."""
 DEVICE = "vfio-user-pci"
 """In QEMU since 10.1."""
 UNPACKED_BYTES = 400_000_000
-"""With the packages it comes from."""
+"""With the .deb files."""
 _QEMU_HINT = "check the network and apt's mirrors, or install QEMU 10.1"
 
 # The loader of the same Debian release as the libraries, and firmware and modules of the same build as the program.
@@ -35,7 +36,7 @@ exec "$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/lib/x86_64-linux-g
 
 
 def qemu_at_hand() -> Path | None:
-    """The program to run, when it is the host's own or was fetched before."""
+    """A QEMU with vfio-user: the host's own, or the one in the cache; None if there is neither."""
     installed = shutil.which(QEMU)
     if installed and _has_device(Path(installed)):
         return Path(installed)
@@ -43,7 +44,7 @@ def qemu_at_hand() -> Path | None:
 
 
 def qemu_with_vfio_user() -> Path:
-    """The program to run; fetched on first use where the host's own is too old. Raises InfraError."""
+    """A QEMU with vfio-user; fetched on first use if the host's own is too old. Raises InfraError."""
     if found := qemu_at_hand():
         return found
     with paths.lock("qemu"):
@@ -57,7 +58,7 @@ def _qemu_home() -> Path:
 
 
 def _has_device(program: Path) -> bool:
-    """Asked of the program itself: its version says little about how it was built."""
+    """Ask the program itself: its version does not tell how it was built."""
     try:
         return f"{DEVICE} options" in proc.capture([program, "-M", "none", "-device", f"{DEVICE},help"])
     except (InfraError, OSError):
@@ -78,7 +79,7 @@ def _fetch_qemu(home: Path) -> None:
 
 
 def write_wrapper(home: Path) -> Path:
-    """The script that runs what is unpacked beside it, wherever that is."""
+    """Write the script that runs the QEMU unpacked beside it, wherever that is."""
     wrapper = home / QEMU
     wrapper.write_text(_WRAPPER)
     wrapper.chmod(0o755)
@@ -86,12 +87,12 @@ def write_wrapper(home: Path) -> Path:
 
 
 _DEBIAN = {"arm64": "arm64"}
-"""Debian's name for an architecture, by the kernel's (ARCH=)."""
+"""The kernel's name of an architecture (ARCH=) -> Debian's."""
 HINT = "./ferry doctor; apt must know a Debian mirror"
 
 
 def unpacked(package: str, arch: str) -> Path:
-    """The directory that a package of this machine's release, for `arch`, is unpacked in. Raises InfraError."""
+    """The directory with an unpacked package of this machine's release for `arch`. Raises InfraError."""
     home = _home(package, arch)
     if not home.is_dir():
         with paths.lock(f"debian-{arch}"):

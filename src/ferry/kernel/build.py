@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds kernels into a cache keyed by everything that goes into them.
+"""Build kernels into a cache whose key covers all their inputs.
 
-Object directories persist, so that a small change rebuilds little; what counts as a kernel is only what was published,
-whole and in one rename, under cache/kernels/<key>.
+Object directories persist, so that a small change rebuilds little. A kernel exists once it is published, complete and
+in one rename, as cache/kernels/<key>.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ferry.series import patches, source, tree
 from ferry.series.source import Source
 
 BUILD_BYTES = 1_500_000_000
-"""Room that one object directory may take."""
+"""Disk space for one object directory."""
 BUILD_TIMEOUT_S = 3600
 _NOT_BUILT = ("Documentation/", "tools/")
-"""Overlay directories that no kernel image is made of."""
+"""Overlay directories that no kernel image depends on."""
 _STEP = re.compile(r"^\s+(CC|AS|LD|AR|HOSTCC|HOSTLD|GEN|UPD|OBJCOPY|CC \[M\]|LD \[M\]|\S+)\s+\S+")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A whole, published kernel. `modules` maps a module's name ("ferry_mtcopy") to its file."""
+    """A published kernel. `modules` maps a module's name ("ferry_mtcopy") to its file."""
 
     image: Path
     modules: dict[str, Path]
@@ -61,7 +61,7 @@ def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
 
 
 def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
-    """Names a kernel by all it is made of: source, overlay, patches, fragments, compiler, targets."""
+    """The key of a kernel: a hash of source, overlay, patches, fragments, compiler and targets."""
     parts: list[str | bytes] = [base.key, board.build, board.arch, *board.targets, toolchain.version(board.arch)]
     for fragment in config.fragments(board, kernel, debug):
         parts += [fragment.name, fragment.read_bytes()]
@@ -77,7 +77,7 @@ def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
 
 
 def key_of(parts: Iterable[str | bytes]) -> str:
-    """A name that no other sequence of parts has."""
+    """A hash of the parts and of their lengths."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -93,7 +93,7 @@ def _load(home: Path, base: Source, kernel: str) -> Kernel:
 
 
 def object_dir(base: Source, board: Board, kernel: str, debug: bool) -> Path:
-    """Where make keeps its objects; one per source, build, kernel and variant."""
+    """make's object directory: one for each source, build, kernel and variant."""
     name = f"{board.build}-{kernel}{'-debug' if debug else ''}"
     return paths.cache_dir() / "objects" / base.key / name
 
@@ -125,13 +125,13 @@ def _build_and_publish(base: Source, board: Board, kernel: str, debug: bool, hom
 
 
 def _external_files(directory: str) -> list[Path]:
-    """The sources of modules that are no part of the series, so that the unpatched kernel can have them too."""
+    """The sources of modules that are in no series, so that they can also be built for the unpatched kernel."""
     return sorted(path for path in (paths.repo_root() / directory).iterdir()
                   if path.name == "Kbuild" or path.suffix in (".c", ".h"))
 
 
 def _make_external(where: Path, objects: Path, board: Board, directory: str) -> Path:
-    """Build such modules against a kernel just built; returns where they are."""
+    """Build such modules against a kernel just built; returns their directory."""
     made = objects / "external" / Path(directory).name
     made.mkdir(parents=True, exist_ok=True)
     log = made / "build.log"
@@ -151,7 +151,7 @@ def make(
     stage: progress.Stage,
     steps: int,
 ) -> None:
-    """Run the kernel's make; `steps` is a first guess at its output's lines, the last whole build's count a better one.
+    """Run the kernel's make. `steps` estimates its lines of output for the progress bar until a whole build counted them.
 
     Raises InfraError with the first compiler error.
     """
@@ -165,7 +165,7 @@ def make(
             done += 1
             stage.update(done, total, line.split()[-1])
 
-    # A fixed name and time: an unchanged tree then links to an unchanged image.
+    # With a fixed name and time, an unchanged tree links to an unchanged image.
     env = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "ferry", "KBUILD_BUILD_HOST": "ferry"}
     command = ["make", f"-j{os.cpu_count() or 1}", *toolchain.make_variables(arch), f"O={objects}", *targets]
     result = proc.run(command, cwd=where, log=log, env=env, progress=on_line, timeout=BUILD_TIMEOUT_S)
@@ -176,7 +176,7 @@ def make(
 
 
 def build_error(log: Path) -> FerryError:
-    """Name the first thing that went wrong; with -j, what stands last in the log is rarely it."""
+    """The first error in make's log; with -j the last lines are rarely the cause."""
     causes: list[tuple[str, Callable[[str], str]]] = [
         (r"No space left on device", lambda line: f"the disk is full: {line}"),
         (r"(?:fatal )?error: |undefined reference|undefined!|: Error: ", lambda line: line),
@@ -193,7 +193,7 @@ def build_error(log: Path) -> FerryError:
 
 
 def _collect(objects: Path, board: Board, scratch: Path, version: str) -> None:
-    """Copy what a boot needs out of the object directory."""
+    """Copy the files that a boot needs out of the object directory."""
     image = Path(board.image).name
     shutil.copy2(objects / board.image, scratch / image)
     shutil.copy2(objects / ".config", scratch / "config")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernel configurations: tinyconfig plus fragments, and a check that every requested symbol survived.
 
-Kconfig drops a symbol whose dependencies fail without a word; a kernel without it would measure something else.
+Kconfig silently drops a symbol whose dependencies fail; a kernel without it would measure something else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fragments(board: Board, kernel: str, debug: bool) -> list[Path]:
 
 
 def requested(fragment: Path) -> dict[str, str]:
-    """What a fragment asks for: symbol to value, "n" for a symbol that shall be off."""
+    """The symbols that a fragment sets, with their values; "n" for a symbol that is not set."""
     wanted: dict[str, str] = {}
     for line in fragment.read_text().splitlines():
         if match := re.match(r"CONFIG_(\w+)=(.*)$", line):
@@ -41,7 +41,7 @@ def requested(fragment: Path) -> dict[str, str]:
 
 
 def check_survived(config: Path, files: list[Path]) -> None:
-    """Raises InfraError naming each requested symbol that `config` lacks, its value, the fragment that asks for it."""
+    """Raises InfraError with each requested symbol that `config` lacks, its value and its fragment."""
     got = requested(config)
     final: dict[str, tuple[str, Path]] = {}
     for file in files:
@@ -54,15 +54,15 @@ def check_survived(config: Path, files: list[Path]) -> None:
     if lost:
         raise InfraError(
             f"the kernel's configuration lost {', '.join(lost)}",
-            hint="its dependencies changed: look it up in the tree's Kconfig, then mend kernel/configs",
+            hint="its dependencies changed: look it up in the tree's Kconfig, then correct kernel/configs",
             log=config,
         )
 
 
 def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True) -> Path:
-    """Make objects/.config from tinyconfig and the fragments, keeping the old one's time when nothing changed.
+    """Make objects/.config from tinyconfig and the fragments; an unchanged one keeps its time.
 
-    `whole` says that the tree has every symbol the fragments name, as the first patches of a series have not.
+    `whole`: check that every symbol survived. With the first patches of a series only, a tree lacks some of them.
     """
     objects.mkdir(parents=True, exist_ok=True)
     config = objects / ".config"
@@ -73,8 +73,8 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole:
     for number, command in enumerate(([*make, "tinyconfig"], merge, [*make, "olddefconfig"])):
         done = proc.run(command, cwd=tree, log=log, append=number > 0)
         if done.status:
-            said = next((line for line in reversed(done.tail) if "rror" in line), "see the log")
-            raise InfraError(f"the kernel's configuration could not be made: {said}", hint="./ferry doctor", log=log)
+            reason = next((line for line in reversed(done.tail) if "rror" in line), "see the log")
+            raise InfraError(f"the kernel's configuration could not be made: {reason}", hint="./ferry doctor", log=log)
     if whole:
         check_survived(config, files)
     if before and before[0] == config.read_bytes():

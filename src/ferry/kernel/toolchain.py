@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which compiler makes code for an architecture: the machine's own, or Debian's cross compiler."""
+"""The compiler for an architecture: the machine's own, or Debian's cross compiler."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import os
 from ferry import proc
 
 _CROSS = {"arm64": "aarch64-linux-gnu-"}
-"""What a foreign architecture's tools start with, by the kernel's name for it (ARCH=)."""
+"""The kernel's name of a foreign architecture (ARCH=) -> the prefix of its tools."""
 
 
 def is_foreign(arch: str) -> bool:
-    """Whether this machine cannot run what is made for `arch`."""
+    """Whether this machine cannot run programs for `arch`."""
     return arch in _CROSS
 
 
 def make_variables(arch: str) -> list[str]:
-    """What the kernel's make must be told."""
+    """Variables for the kernel's make."""
     prefix = _CROSS.get(arch)
     return [f"ARCH={arch}", *([f"CROSS_COMPILE={prefix}"] if prefix else [])]
 
 
 def compiler(arch: str = "") -> str:
-    """The C compiler's command for `arch`; for the machine's own, $CC where it is set."""
+    """The C compiler for `arch`; for the machine's own architecture $CC if it is set."""
     prefix = _CROSS.get(arch)
     return f"{prefix}gcc" if prefix else os.environ.get("CC", "gcc")
 
 
 def version(arch: str = "") -> str:
-    """The compiler's own name for itself. Raises InfraError when there is none."""
+    """The first line of the compiler's --version. Raises InfraError if there is no compiler."""
     return proc.capture([compiler(arch), "--version"]).splitlines()[0]

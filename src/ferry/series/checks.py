@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What must hold of the series before anyone is asked to read it: each check yields what is wrong, or nothing."""
+"""Checks of the series before they are sent for review: each check yields its findings, or nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ferry.series.patches import Patch, Series
 from ferry.series.source import Source, base, makefile_version
 
 MEDIAN_LINES, MOST_LINES, LONGEST_LINES = 15, 45, 80
-"""A function's lines: the median, nine out of ten, and any."""
+"""Limits for the lines of a function: the median, 90 %, and the longest."""
 _RESERVED = re.compile(r"\b(?:migrate_(?:copy_)?offload\w*|memcpy_(?:streaming|nt)\w*)\b|\bstruct migrator\b")
-"""Names of the series being reviewed upstream; both must be able to live in one tree."""
+"""Names of series under review upstream, so that both can be in one tree."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check: its name, what is wrong (nothing when it holds), and a remark for when it holds."""
+    """One check: its name, its findings (none if it passes), and a remark."""
 
     name: str
     wrong: tuple[str, ...]
@@ -40,7 +40,7 @@ def _converted(overlay: dict[str, Path]) -> dict[str, Path]:
 
 
 def run_all(source: Source) -> Iterator[Outcome]:
-    """Every check that reads; the later ones assume that the earlier ones hold."""
+    """Every check that does not compile; the later ones assume that the earlier ones pass."""
     listed, overlay = patches.all_series(), patches.overlay_files()
     every = patches.load()
     yield Outcome("base version", tuple(_base_version(source)), f"Linux {source.version}")
@@ -51,14 +51,14 @@ def run_all(source: Source) -> Iterator[Outcome]:
     yield Outcome("no Signed-off-by", tuple(_signed(every, overlay)))
     yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
-    yield Outcome("function length", tuple(judge_lengths(lengths)), describe_lengths(lengths, overlay))
+    yield Outcome("function length", tuple(wrong_lengths(lengths)), describe_lengths(lengths, overlay))
     yield Outcome("headers of other parts", tuple(layers.foreign_includes(overlay)))
     converted = _converted(overlay)
     without = f"{len(converted)} of {len(overlay)} files; not yet {', '.join(_NOT_CONVERTED)}"
     yield Outcome("no circle of files", tuple(layers.file_circles(converted)), without)
     yield Outcome("80 columns", tuple(layers.wide_lines(converted)), without)
     figures = prose.of_overlay(converted)
-    yield Outcome("prose", tuple(prose.judge(figures)), prose.describe(figures))
+    yield Outcome("prose", tuple(prose.exceeded(figures)), prose.describe(figures))
     for series in listed:
         yield from _series(source, series)
 
@@ -77,7 +77,7 @@ def _folders(listed: Sequence[Series]) -> Iterator[str]:
 
 
 def _series(source: Source, series: Series) -> Iterator[Outcome]:
-    """What holds of one series on its prerequisites: no fuzz, git am takes its mails, checkpatch accepts them."""
+    """A series on its prerequisites alone: it applies without fuzz, git am takes its mails, checkpatch accepts them."""
     before = [*patches.prerequisites(series), *series.patches]
     wrong = tuple(_application(source, before, exact=False))
     yield Outcome(f"{series.name} applies on {' and '.join(series.requires) or 'the base'}, no fuzz", wrong)
@@ -159,7 +159,7 @@ def function_lengths(overlay: dict[str, Path]) -> dict[str, int]:
 
 
 def functions(text: str) -> Iterator[tuple[str, int]]:
-    """(name, lines from brace to brace) of each function: kernel style puts its braces in the first column."""
+    """(name, lines from brace to brace) of each function; in kernel style both braces are in the first column."""
     lines = text.splitlines()
     opened = 0
     for number, line in enumerate(lines):
@@ -171,7 +171,7 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _function_name(lines: list[str], brace: int) -> str:
-    """The name before the argument list, whose first line starts in the first column."""
+    """The name before the argument list; the declaration starts in the first column."""
     first = brace - 1
     while first > 0 and lines[first][:1] in (" ", "\t", ""):
         first -= 1
@@ -179,12 +179,12 @@ def _function_name(lines: list[str], brace: int) -> str:
     return match[1] if match else f"line {brace}"
 
 
-def judge_lengths(lengths: dict[str, int]) -> Iterator[str]:
-    """What breaks the rule of function length."""
+def wrong_lengths(lengths: dict[str, int]) -> Iterator[str]:
+    """The limits of function length that are exceeded."""
     if not lengths:
         return
     if statistics.median(lengths.values()) > MEDIAN_LINES:
-        yield f"the median function has {statistics.median(lengths.values()):.0f} lines, at most {MEDIAN_LINES} may be"
+        yield f"the median function has {statistics.median(lengths.values()):.0f} lines, the limit is {MEDIAN_LINES}"
     long = sorted((name for name, count in lengths.items() if count > MOST_LINES), key=lambda name: -lengths[name])
     if len(long) * 10 > len(lengths):
         yield f"{len(long)} of {len(lengths)} functions have more than {MOST_LINES} lines: {', '.join(long[:5])}"
@@ -203,7 +203,7 @@ def describe_lengths(lengths: dict[str, int], overlay: dict[str, Path]) -> str:
 
 
 def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:
-    """Of the exported mails, which hold the overlay files and the hooks alike."""
+    """Check the exported mails, which contain both the overlay files and the hooks."""
     command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
     # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file.
     command += ["--terse", "--show-types", "--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series as git commits, and git commits back as the series.
+"""The series as git commits, and git commits as the series.
 
-A commit made here holds what a reviewer reads: the hooks of the stored patch and the new files it introduces. Coming
-back they part again: what the base has not is overlay, what it has is patch.
+A commit holds the hooks of the stored patch and the new files that it introduces, as a reviewer reads them. On import
+they are split: changes of the base's files become the patch, new files go to the overlay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BASE_TAG = "ferry-base"
 """Marks the commit of the unpatched base."""
 _REVISIONS = f"{BASE_TAG}..HEAD"
 _START = "ferry-series"
-"""Marks the commit that a series to be exported starts from."""
+"""Marks the commit before the first patch of the series to export."""
 
 _IDENTITY = {
     f"GIT_{role}_{key}": value
@@ -37,7 +37,7 @@ _IDENTITY = {
 
 
 def git(repo: Path, *words: str | Path, stdin: str | None = None, identity: dict[str, str] | None = None) -> str:
-    """Run git in `repo` as `identity` (default: nobody in particular). Raises InfraError with what git said."""
+    """Run git in `repo` as `identity`, by default a placeholder. Raises InfraError with git's error message."""
     env = {**os.environ, **(identity or _IDENTITY)}
     try:
         done = subprocess.run(
@@ -59,22 +59,22 @@ def git(repo: Path, *words: str | Path, stdin: str | None = None, identity: dict
 
 
 def init(repo: Path) -> None:
-    """A new repository, without the hooks and templates of whoever runs it."""
+    """A new repository, without the hooks and templates of the user's git configuration."""
     git(repo, "init", "-q", "-b", "ferry", "--template=")
 
 
 def commit_base(repo: Path, source: Source) -> None:
-    """Commit all that is there as the base, and tag it."""
-    # Ignored or not: a release tarball holds exactly what belongs to it. Light compression: there is 1.5 GB of it.
+    """Commit all files as the base, and tag the commit."""
+    # Ignored files, too: a release tarball holds only files that belong to it. Light compression, because of 1.5 GB.
     git(repo, "-c", "core.looseCompression=1", "add", "-A", "-f")
     git(repo, "commit", "-q", "--allow-empty", "-m", f"Linux {source.version}")
     git(repo, "tag", BASE_TAG)
 
 
 def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
-    """Fill a new repository with only the base files that the series touches, and commit them: seconds, not minutes."""
+    """A new repository with only the base files that the patches change: it takes seconds, not minutes."""
     init(repo)
-    # The attributes say how hunks are labelled.
+    # .gitattributes selects how git labels hunks.
     for name in dict.fromkeys([".gitattributes", *(name for patch in series for name in patch.files)]):
         if (source.path / name).is_file():
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def _check_ready(repo: Path) -> None:
 
 
 def _commits(repo: Path, source: Source) -> list[_Commit]:
-    """The commits in order. What a later commit does to an overlay file counts for the one that added it."""
+    """The commits in order. A later change of an overlay file belongs to the commit that added the file."""
     final = set(git(repo, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0"))
     seen: set[str] = set()
     commits = []
@@ -206,7 +206,7 @@ def _mail(repo: Path, source: Source, commit: _Commit, commits: list[_Commit]) -
 
 
 def collapse(added: list[str], others: set[str], source: Source) -> list[str]:
-    """Name whole directories where the base has none and every file under them came with this commit, else files."""
+    """Replace files by their directory if the base lacks it and all files under it came with this commit."""
 
     def whole(directory: str) -> bool:
         return not (source.path / directory).exists() and not any(name.startswith(f"{directory}/") for name in others)
@@ -233,12 +233,12 @@ def _check_nothing_is_lost(mails: dict[Path, str], files: dict[str, Path]) -> No
     unsaved = _unsaved(patches.overlay_dir())
     unsaved += [path for path in _unsaved(patches.series_dir()) if path.suffix == ".patch"]
     if lost := [path for path in unsaved if path.read_bytes() != new.get(path)]:
-        raise UsageError(f"{lost[0]} has changes that git does not have, and the series comes without them",
-                         hint="git add kernel, or take the changes into the series; then again")
+        raise UsageError(f"{lost[0]} has changes that git does not have, and the tree lacks them",
+                         hint="git add kernel, or commit the changes in the tree; then again")
 
 
 def _unsaved(directory: Path) -> list[Path]:
-    """The files of a directory that the repository around it, where there is one, holds no copy of."""
+    """The files of a directory that differ from the index of its repository, if it is in one."""
     try:
         listed = git(directory, "ls-files", "--modified", "--others", "--exclude-standard", "-z")
     except InfraError:
@@ -247,7 +247,7 @@ def _unsaved(directory: Path) -> list[Path]:
 
 
 def _write_patches(mails: dict[Path, str]) -> None:
-    """Make the patches exactly these; cover letters stay."""
+    """Replace all patches; cover letters stay."""
     for old in patches.series_dir().glob("*/*.patch"):
         old.unlink()
     for path, text in mails.items():
@@ -256,7 +256,7 @@ def _write_patches(mails: dict[Path, str]) -> None:
 
 
 def _write_overlay(files: dict[str, Path]) -> None:
-    """Make the overlay exactly these files."""
+    """Replace the overlay by these files."""
     root = patches.overlay_dir()
     for name, path in patches.overlay_files().items():
         if name not in files:
@@ -279,7 +279,7 @@ def commit_series(repo: Path, source: Source, series: Series) -> None:
 
 
 def export(source: Source, name: str, directory: Path, *, signoff: bool) -> list[Path]:
-    """Write a series as numbered mails, with its cover letter where it has one. Raises UsageError.
+    """Write a series as numbered mails, after its cover letter if it has one. Raises UsageError.
 
     `git am` takes them on a tree of the base with the series' prerequisites.
     """
@@ -303,7 +303,7 @@ def export(source: Source, name: str, directory: Path, *, signoff: bool) -> list
 
 
 def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
-    """Apply exported mails by git am to the base and the prerequisites. Raises InfraError when git refuses one."""
+    """Apply exported mails by git am to the base with the prerequisites. Raises InfraError if git rejects one."""
     with tempfile.TemporaryDirectory(prefix="ferry-am-") as scratch:
         repo = Path(scratch)
         commit_series(repo, source, series)
@@ -311,16 +311,16 @@ def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
         git(repo, "reset", "-q", "--hard", _START)
         git(repo, "am", "-q", "--no-3way", *(mail.absolute() for mail in mails))
         if git(repo, "rev-parse", "HEAD^{tree}") != made:
-            raise InfraError(f"git am makes another tree of the mails of {series.name} than the series is")
+            raise InfraError(f"after git am of the mails of {series.name} the tree differs from that of the series")
 
 
 def _signer() -> dict[str, str]:
-    """The exporter's own identity, which alone may sign off."""
+    """The identity of the user, who signs off."""
     done = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], capture_output=True, text=True, check=False)
     match = re.match(r"(.*) <(.*)> \d+", done.stdout)
     if done.returncode or not match:
         raise UsageError(
-            "git does not know who you are, so you cannot sign off", hint="git config user.name, user.email"
+            "git has no user name and address to sign off with", hint="git config user.name, user.email"
         )
     return {"GIT_COMMITTER_NAME": match[1], "GIT_COMMITTER_EMAIL": match[2]}
 

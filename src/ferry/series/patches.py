@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The patch series as stored in kernel/series: git-am mails, and the overlay files that each of them introduces.
 
-A series is a folder; kernel/base.toml names the series that it stands on. A patch holds only the hooks in existing
+A series is a folder; kernel/base.toml names its prerequisites. A patch holds only the hooks in existing
 files; each `Overlay: PATH` line of its message names a file or folder of kernel/overlay that comes with it.
 """
 
@@ -20,7 +20,7 @@ from ferry.series.source import Source, base
 
 @dataclass(frozen=True)
 class Patch:
-    """One mail: its text, the existing files it changes, and the overlay paths its body names."""
+    """One mail: its text, the existing files that it changes, and the overlay paths in its body."""
 
     path: Path
     text: str
@@ -62,7 +62,7 @@ def overlay_files() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Series:
-    """The patches of one subject, in order, and the series that they stand on, in the order in which those apply."""
+    """The patches of one subject, in order, and the names of all prerequisites, in the order in which those apply."""
 
     name: str
     requires: tuple[str, ...]
@@ -77,7 +77,7 @@ class Series:
 
     @property
     def subject(self) -> str:
-        """What the series does: its cover letter's subject, or its only patch's."""
+        """The subject of the cover letter, or of the first patch."""
         return self.cover[0] or " / ".join(patch.subject for patch in self.patches[:1])
 
 
@@ -86,7 +86,7 @@ def series_dir() -> Path:
 
 
 def all_series() -> list[Series]:
-    """The series of kernel/base.toml, each after those that it stands on.
+    """The series of kernel/base.toml, each after its prerequisites.
 
     Raises UsageError when a series requires itself or one that is not listed.
     """
@@ -125,12 +125,12 @@ def load() -> list[Patch]:
 
 
 def prerequisites(series: Series) -> list[Patch]:
-    """The patches of the series that this one stands on, in the order in which they apply."""
+    """The patches of the series' prerequisites, in the order in which they apply."""
     return [patch for name in series.requires for patch in find(name).patches]
 
 
 def introduced(patch: Patch, files: dict[str, Path]) -> list[str]:
-    """The overlay files a patch introduces; a directory stands for everything under it."""
+    """The overlay files that a patch introduces; a directory stands for all files under it."""
     return [name for name in files if any(_covers(path, name) for path in patch.overlay)]
 
 
@@ -165,10 +165,10 @@ def apply_one(source: Source, patch: Patch, scratch: Path, *, exact: bool = Fals
             raise _refused(source, patch, done.tail)
 
 
-def _refused(source: Source, patch: Patch, said: tuple[str, ...]) -> InfraError:
-    """What patch(1) said, as one sentence."""
+def _refused(source: Source, patch: Patch, output: tuple[str, ...]) -> InfraError:
+    """The output of patch(1) as one sentence."""
     file = hunk = ""
-    for line in said:
+    for line in output:
         if match := re.match(r"(?:checking|patching) file '?([^' ]+)|\|\+\+\+ [^/]+/(\S+)", line):
             file = match[1] or match[2]
         elif match := re.match(r"Hunk #(\d+) (?:FAILED|ignored|succeeded)(?: at (\d+))?", line):

@@ -71,7 +71,7 @@ def measure(texts: Mapping[str, str]) -> Figures:
     return figures
 
 
-def judge(figures: Figures) -> Iterator[str]:
+def exceeded(figures: Figures) -> Iterator[str]:
     """The limits that the texts exceed, then the sentences that count against one."""
     wrong = []
     if figures.openings > MOST_OPENINGS * figures.sentences:

@@ -35,7 +35,7 @@ class Base:
     oldest: str
     newest: str
     series: dict[str, list[str]]
-    """The series of kernel/series, each with those that it stands on."""
+    """The series of kernel/series, each with its prerequisites."""
     debian: dict[str, Any]
 
     @property
@@ -53,14 +53,14 @@ class Source:
 
 
 def base() -> Base:
-    """What kernel/base.toml says."""
+    """Read kernel/base.toml."""
     raw = tomllib.loads((paths.kernel_dir() / "base.toml").read_text())
     kernel = raw["kernel"]
     return Base(kernel["version"], kernel["oldest"], kernel["newest"], raw["series"], raw["debian"])
 
 
 def makefile_version(tree: Path) -> str:
-    """The version that a tree's Makefile says, such as "7.3.4" or "7.4.0-rc1". Raises UsageError when it says none."""
+    """The version in a tree's Makefile, such as "7.3.4" or "7.4.0-rc1". Raises UsageError if it has none."""
     makefile = tree / "Makefile"
     text = makefile.read_text(errors="replace") if makefile.is_file() else ""
     words = dict(re.findall(r"^(\w+) =[ \t]*(\S*)$", text, re.MULTILINE))
@@ -85,7 +85,7 @@ def check_version(version: str) -> None:
 
 
 def obtain() -> Source:
-    """The base kernel named by --source, or Debian's; fetched and unpacked when the cache has it not."""
+    """The base kernel named by --source, or Debian's; fetched and unpacked unless it is in the cache."""
     named = os.environ.get("FERRY_SOURCE")
     return _from_path(Path(named).expanduser()) if named else _from_debian()
 
@@ -128,7 +128,7 @@ def _from_git(path: Path) -> Source:
 
 
 def _cached(key: str, unpack: Callable[[Path], None], needed_bytes: int) -> Source:
-    """The tree of that key, unpacked by `unpack(directory)` when it is not there yet."""
+    """The tree of that key, unpacked by `unpack(directory)` unless it is in the cache."""
     home = paths.cache_dir() / "source" / key
     with paths.lock("source"):
         if not home.is_dir():
@@ -145,7 +145,7 @@ def _sha256(path: Path) -> str:
 
 
 def _tarball_key(package: Path) -> str:
-    """A Debian package's key is that of the tarball in it: fetched or given, it is the same source."""
+    """A Debian package has the key of its tarball: fetched or given by --source, it is the same source."""
     remembered = paths.cache_dir() / f"deb-{_sha256(package)[:16]}"
     if not remembered.is_file():
         with tempfile.TemporaryFile(dir=paths.cache_dir()) as tarball:
@@ -165,7 +165,7 @@ def _stat_key(path: Path) -> str:
 
 
 def _copy_directory(path: Path, into: Path) -> None:
-    """A copy without what an in-tree build left: make O= refuses such a tree."""
+    """A copy without the files of an in-tree build, because make O= refuses a tree with them."""
     with progress.stage(f"copying {path}"):
         shutil.copytree(path, into, symlinks=True, dirs_exist_ok=True)
         if (into / ".config").exists() or (into / "include/config").exists():
@@ -192,7 +192,7 @@ def _pipe_member(package: Path, out: int) -> None:
 
 
 def _unpack_tarball(tarball: Path, into: Path, sha256: str | None) -> None:
-    """Unpack without the archive's own top directory. A wrong hash is refused before anything is unpacked."""
+    """Unpack without the archive's top directory. Raises InfraError before it unpacks if the hash is wrong."""
     if sha256 and _sha256(tarball) != sha256:
         raise InfraError(
             f"the source's SHA-256 is {_sha256(tarball)}, kernel/base.toml expects {sha256}", hint=base().hint
@@ -204,7 +204,7 @@ def _unpack_tarball(tarball: Path, into: Path, sha256: str | None) -> None:
 
 
 def tarfile_like(path: Path) -> bool:
-    """Whether tar can make sense of the file; zstd is known by its magic, which Python's tarfile cannot read."""
+    """Whether tar can unpack the file; zstd is detected by its magic, because Python's tarfile cannot read it."""
     with path.open("rb") as handle:
         if handle.read(4) == b"\x28\xb5\x2f\xfd":
             return True

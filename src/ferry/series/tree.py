@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel trees to build from: the base as it is, and the base with our files and hooks in it.
+"""Kernel trees to build from: the unchanged base, and the base with the series' files and hooks.
 
-The `stock` tree is the unpacked source itself. The `ferry` tree is a farm of hard links to it in which only what the
-overlay and the patches touch are files of their own, rewritten only when their content changes: make then rebuilds only
-what a change calls for.
+The `stock` tree is the unpacked source itself. The `ferry` tree consists of hard links to it, except for the files of
+the overlay and of the patches, which are rewritten only if their content changes: make then rebuilds only their
+dependents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def prepare(source: Source, kernel: str) -> Path:
 
 
 def materialise(source: Source, name: str, series: Sequence[Patch]) -> Path:
-    """The tree called `name`: the base with these patches and the overlay files they introduce."""
+    """The tree called `name`: the base with these patches and the overlay files that they introduce."""
     tree = ferry_tree(source, name)
     if not tree.is_dir():
         _link_farm(source.path, tree)
@@ -40,12 +40,12 @@ def materialise(source: Source, name: str, series: Sequence[Patch]) -> Path:
 
 
 def ferry_tree(source: Source, name: str = "ferry") -> Path:
-    """Where `materialise` puts the tree."""
+    """The directory of a tree made by `materialise`."""
     return paths.cache_dir() / "trees" / source.key / name
 
 
 def _wanted_files(source: Source, series: Sequence[Patch], scratch: Path) -> dict[str, Path]:
-    """What differs from the base, by kernel path: overlay files, and patched files made under `scratch`."""
+    """The files that differ from the base, by kernel path: overlay files, and patched files under `scratch`."""
     overlay = patches.overlay_files()
     refuse_collisions(source, overlay)
     chosen = {name: overlay[name] for patch in series for name in patches.introduced(patch, overlay)}
@@ -53,7 +53,7 @@ def _wanted_files(source: Source, series: Sequence[Patch], scratch: Path) -> dic
 
 
 def refuse_collisions(source: Source, overlay: dict[str, Path]) -> None:
-    """An overlay holds new files only: one that hides a file of the base would be a patch nobody reviews."""
+    """Raises InfraError if an overlay file exists in the base: it would replace that file without a patch to review."""
     there = [name for name in overlay if (source.path / name).exists()]
     if there:
         raise InfraError(
@@ -71,10 +71,10 @@ def _link_farm(source: Path, tree: Path) -> None:
 
 
 def _sync(source: Path, tree: Path, wanted: dict[str, Path]) -> None:
-    """Make `tree` the base plus `wanted`, writing only files whose content differs."""
+    """Turn `tree` into the base plus `wanted`; write only files whose content differs."""
     record = tree.parent / f"{tree.name}.json"
     before = set(json.loads(record.read_text())) if record.is_file() else set()
-    # Recorded before it is done: after an interruption the next run still knows every file that may differ.
+    # The record comes first: after an interruption the next run knows every file that may differ.
     record.write_text(json.dumps(sorted(before | set(wanted))))
     for name in sorted(before - set(wanted)):
         if (source / name).is_file():
@@ -87,9 +87,10 @@ def _sync(source: Path, tree: Path, wanted: dict[str, Path]) -> None:
 
 
 def replace(target: Path, content: Path) -> None:
-    """Give `target` the content of `content` under a new inode and time; nothing when it has it already.
+    """Give `target` the content of `content` with a new inode and time, unless it has that content.
 
-    Of the mode only what git keeps counts: with another umask all would be rewritten, and the kernel built anew.
+    Of the mode only the executable bit counts, as in git: otherwise another umask would rewrite all files, and make
+    would rebuild the kernel.
     """
     data = content.read_bytes()
     mode = 0o755 if content.stat().st_mode & 0o100 else 0o644

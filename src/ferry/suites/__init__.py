@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Test suites: one module each, whose run(context) yields results. Here is which there are and where they run."""
+"""The test suites: one module each, whose run(context) returns results. Here is the list of them, with their boards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HOST = ""
 
 @dataclass(frozen=True)
 class Suite:
-    """`board` is where it runs, HOST for this machine, and `also` where else if it is asked for that board.
+    """`board` is where it runs, HOST for this machine; `also` are boards on which it runs if the user names them.
 
-    `alongside`: it takes one CPU for long, others run with it.
+    A suite that is `alongside` occupies one CPU for long: other suites run at the same time.
     """
 
     name: str
@@ -28,31 +28,31 @@ class Suite:
     also: tuple[str, ...] = ()
 
 
-#: Cheap ones first, so that what is easily seen is soon seen.
+#: Short ones first.
 ALL = (
-    Suite(lint.NAME, "ruff, mypy --strict, guest/ without a warning", HOST, lint.run),
+    Suite(lint.NAME, "ruff, mypy --strict, layers; guest/ builds without a warning", HOST, lint.run),
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
-    Suite(series.NAME, "ferry series check", HOST, series.run),
+    Suite(series.NAME, "ferry series check --build", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
-    Suite(kunit.NUMA_NAME, "those that User-Mode Linux cannot run, and the rest again", "x86-numa", kunit.run_numa),
+    Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
-    Suite(memmap.NAME, "device memory bound and unbound while allocations fail", "x86-numa", memmap.run),
-    Suite(integrity.NAME, "every byte survives, under each migrator", "x86-numa", integrity.run),
-    Suite(migrc.NAME, "no CPU sees stale data by a TLB entry whose flush was deferred", "x86-numa", migrc.run,
+    Suite(memmap.NAME, "bind and unbind device memory while allocations fail", "x86-numa", memmap.run),
+    Suite(integrity.NAME, "every byte survives under stress, with each migrator", "x86-numa", integrity.run),
+    Suite(migrc.NAME, "no CPU reads stale data through a TLB entry whose flush was deferred", "x86-numa", migrc.run,
           also=migrc.ALSO),
-    Suite(migrc.FAULTS_NAME, "migrc with a fault injected, which must be seen", "x86-numa", migrc.run_faults,
-          also=migrc.ALSO),
-    Suite(dma.FAULTS_NAME, "DMA engines that do everything wrong", "x86-ptdma", dma.run_faults),
-    Suite(dma.NAME, "DMA engines near each node, and every byte by them", "zcu102", dma.run),
-    Suite(module_switch.NAME, "migrators switched and unloaded under load", "x86-numa", module_switch.run,
+    Suite(migrc.FAULTS_NAME, "fault injection in migrc, which tests and checker must detect", "x86-numa",
+          migrc.run_faults, also=migrc.ALSO),
+    Suite(dma.FAULTS_NAME, "fault injection in DMA engines and their drivers", "x86-ptdma", dma.run_faults),
+    Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
+    Suite(module_switch.NAME, "switch migrators and unload mtcopy under load", "x86-numa", module_switch.run,
           alongside=True),
-    Suite(smoke.ARM64_NAME, "KUnit and the above in small, on another architecture", smoke.ARM64_BOARD,
+    Suite(smoke.ARM64_NAME, "KUnit, selftests, integrity and module_switch, short, on arm64", smoke.ARM64_BOARD,
           smoke.run_arm64),
 )
 
-#: For --quick: a clone's daily check.
+#: With --quick: for daily work.
 QUICK = (
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
-    Suite(smoke.NAME, "kselftests, integrity and module switching in small, in one boot", "x86-numa", smoke.run),
+    Suite(smoke.NAME, "selftests, integrity and module_switch, short, in one boot", "x86-numa", smoke.run),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a suite is told."""
+"""The arguments of a suite."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ferry.boards import Board
 
 @dataclass(frozen=True)
 class Context:
-    """`board` is where the guest suites run; `logs` a directory of this run's own; `quick` asks for less of each.
+    """`board` is where the guest suites run; `logs` a directory of this run's own; `quick` asks for a short run.
 
-    `thorough`: the suite was asked for by name, so what takes its time in proportion to a count may take it.
+    `thorough`: the user named the suite, so it may repeat each test many times.
     """
 
     board: Board

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""dcbm: on engines that work, and on engines that do everything wrong. guest/scripts/dma.sh, dma-faults.sh."""
+"""dcbm on working DMA engines (guest/scripts/dma.sh), and with fault injection (guest/scripts/dma-faults.sh)."""
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
-from ferry import paths
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
@@ -18,32 +16,32 @@ from ferry.vm import guest_programs
 NAME = "dma"
 FAULTS_NAME = "dma-faults"
 MODULE = "ferry_dcbm"
-#: An engine without hardware that fails on demand.
+#: A software DMA engine whose driver fails on request.
 TESTDMA = "ferry_testdma"
 LOAD_S = 20
-#: That dcbm is given in each case of dma-faults.
+#: Folios that each case of dma-faults submits to dcbm.
 FOLIOS = 10_000
 SHORT_FOLIOS = 1_000
-#: Of dma-faults: with testdma and ptdma, and with ae4dma.
+#: Cases of dma-faults: with testdma and ptdma, and with ae4dma.
 CASES = 25
 CASES_AE4DMA = 4
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
 SHORT_CASE_S = 120
 AROUND_S = 240
-#: Descriptors of PCI devices' drivers are poisoned when freed: who touches one then is found out.
+#: SLUB poisons the freed descriptors of drivers of PCI devices: an access after the free is detected.
 POISON = "slub_debug=FZPU,0000:*"
 
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    command = _command("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
-                       _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
+    command = guest_boot.script_line("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
+                                     _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
     return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)], NAME)
 
 
 def run_faults(context: Context) -> list[Result]:
-    """On the debug kernel; ae4dma, which has a mutex that it does not initialise, by itself on the release kernel."""
+    """On the debug kernel; ae4dma, whose driver does not initialise one of its mutexes, on the release kernel."""
     debug, release = guest_boot.debug_kernel(context), build.build(context.board, "ferry", debug=False)
     return [
         *_faults(context, debug, FAULTS_NAME, CASES, (TESTDMA, "ptdma", None)),
@@ -56,14 +54,11 @@ def _faults(
 ) -> list[Result]:
     folios, seconds = (FOLIOS, CASE_S) if context.thorough else (SHORT_FOLIOS, SHORT_CASE_S)
     words = [str(kernel.modules[module]) if module else "-" for module in modules]
-    command = _command("dma-faults.sh", folios, _program(context, "integrity"), kernel.modules[MODULE], *words)
+    command = guest_boot.script_line("dma-faults.sh", folios, _program(context, "integrity"), kernel.modules[MODULE],
+                                     *words)
     job = Job(FAULTS_NAME, name, command, cases * seconds + AROUND_S)
     return guest_boot.run_jobs(context, kernel, [job], name, append=[POISON])
 
 
 def _program(context: Context, name: str) -> Path:
     return guest_programs.programs(context.board.arch)[name]
-
-
-def _command(script: str, *arguments: object) -> str:
-    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / script), *map(str, arguments)])

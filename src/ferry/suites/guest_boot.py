@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boots the debug kernel once and runs one or more programs in it, each of which says in KTAP what it found."""
+"""Boot the debug kernel once and run one or more programs in it, each of which prints its results as KTAP."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import progress
+from ferry import paths, progress
 from ferry.errors import AllSkipped, FerryError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.suites import ktap
 from ferry.suites.context import Context
-from ferry.suites.result import Outcome, Result, broken, failed, passed, verdict
+from ferry.suites.result import Outcome, Result, error, failed, passed, result_of
 from ferry.vm import boot, splat
 
 MODULE = "ferry_mtcopy"
@@ -23,16 +23,16 @@ MODULES = (MODULE, "ferry_dcbm")
 _SYSFS = "/sys/kernel/mm/migration"
 _MARK = "ferry-test-job"
 
-#: An emulated CPU that the host does not run for a while looks locked up to the guest. Both detectors stay, with the
-#: longest patience they know (s): a real lock-up lasts.
-PATIENCE = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300")
+#: If the host does not run an emulated CPU for a while, the guest takes it for locked up. Both detectors therefore have
+#: their longest timeouts (s): a real lockup does not end.
+LOCKUP_TIMEOUTS = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300")
 
 
 @dataclass(frozen=True)
 class Job:
     """A program to run in the guest: `command` prints KTAP and is done within `seconds`.
 
-    `setup` are shell lines before it, each of which must succeed; `migrator` is one that must have copied meanwhile.
+    `setup` are shell lines before it, each of which must succeed; `migrator` is one that must copy during the job.
     """
 
     suite: str
@@ -42,22 +42,27 @@ class Job:
     setup: tuple[str, ...] = ()
     migrator: str = ""
     files: tuple[Path, ...] = ()
-    """Of this machine, for guests that do not see them; see boot.boot's `carry`."""
+    """Files of this machine for guests that do not see its file system: `carry` of boot.boot()."""
 
 
 def debug_kernel(context: Context) -> Kernel:
-    """The kernel under test, which complains of what a release kernel lets pass."""
+    """The kernel under test, with the checks of debug.config."""
     return build.build(context.board, "ferry", debug=True)
 
 
 def load(kernel: Kernel, module: str = MODULE) -> str:
-    """The shell line that loads a module, mtcopy's if none is named."""
+    """The shell line that loads a module."""
     return f"insmod {shlex.quote(str(kernel.modules[module]))}"
 
 
-def select(migrator: str, **knobs: object) -> tuple[str, ...]:
-    """The shell lines that set a migrator's knobs, then select it."""
-    lines = [f"echo {value} >{_SYSFS}/{migrator}/{knob}" for knob, value in knobs.items()]
+def script_line(name: str, *arguments: object) -> str:
+    """The shell line that runs a script of guest/scripts."""
+    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)])
+
+
+def select(migrator: str, **settings: object) -> tuple[str, ...]:
+    """The shell lines that write a migrator's settings, then select it."""
+    lines = [f"echo {value} >{_SYSFS}/{migrator}/{name}" for name, value in settings.items()]
     return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
 
 
@@ -67,7 +72,7 @@ def run_jobs(
 ) -> list[Result]:
     """Boot once, run the jobs in turn, return all their results and the boot's own.
 
-    `expected` as boot.boot has it; `append` are words for the kernel's command line.
+    `expected`: see boot.boot(); `append` are words for the kernel's command line.
     """
     share = context.logs / name
     share.mkdir(parents=True)
@@ -76,17 +81,18 @@ def run_jobs(
     suite = jobs[-1].suite
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}") as stage:
-            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share, append=(*PATIENCE, *append),
-                      on_line=_Follower(stage, [job.name for job in jobs]), expected=expected,
+            boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share,
+                      append=(*LOCKUP_TIMEOUTS, *append), expected=expected,
+                      on_line=_Follower(stage, [job.name for job in jobs]),
                       carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
-    except FerryError as error:
-        end = broken(suite, f"{name}: boot", error, time.monotonic() - started)
+    except FerryError as cause:
+        end = error(suite, f"{name}: boot", cause, time.monotonic() - started)
     return [result for job in jobs for result in results(job, share)] + [end]
 
 
 class _Follower:
-    """Shows which job a boot has come to, by the marks on its console."""
+    """Shows the current job in the progress bar, from the marks on the console."""
 
     def __init__(self, stage: progress.Stage, names: Sequence[str]) -> None:
         self._stage = stage
@@ -100,14 +106,14 @@ class _Follower:
 
 
 def script(jobs: Sequence[Job]) -> str:
-    """The shell lines for all jobs; one that fails does not keep the next from running."""
+    """The shell lines for all jobs; after a job that fails the next one still runs."""
     return "\n".join(line for job in jobs for line in _job_lines(job))
 
 
 def _job_lines(job: Job) -> list[str]:
-    """What a job prints goes to its file and, so that it stands among the kernel's own words, to the console.
+    """The output of a job goes to its file and to the console, among the kernel's messages.
 
-    A subshell under set -e: a setup line that fails ends the job without a result, which is a failure.
+    It runs in a subshell under set -e: a setup line that fails ends the job without a result, which is a failure.
     """
     count = f"cat {_SYSFS}/stats/{job.migrator}/batches" if job.migrator else "echo"
     body = "\n".join((*job.setup, f"{count} >{job.name}.before", job.command))
@@ -122,7 +128,7 @@ def _job_lines(job: Job) -> list[str]:
 
 
 def results(job: Job, share: Path) -> list[Result]:
-    """What a job left in the share. Nothing at all is a failure, not an empty list."""
+    """The results that a job left in the share; a failure if it left none."""
     log = share / f"{job.name}.ktap"
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     found = ktap.parse(job.suite, job.name, lines, log) if lines else []
@@ -130,26 +136,26 @@ def results(job: Job, share: Path) -> list[Result]:
 
 
 def _ending(job: Job, share: Path, found: list[Result]) -> list[Result]:
-    """A failure when the program's exit status says more than its results do."""
+    """A failure if the program ended badly and none of its results tells why."""
     status = _number(share / f"{job.name}.status")
     if any(result.outcome is Outcome.FAILED for result in found) or (status == 0 and found):
         return []
     if status == AllSkipped.status and found:
         return []
     words = (share / f"{job.name}.err").read_text(errors="replace").split("\n") if status is not None else []
-    last = next((line for line in reversed(words) if line.strip()), "it said nothing")
+    last = next((line for line in reversed(words) if line.strip()), "it printed nothing")
     how = "did not end" if status is None else f"ended with status {status}"
     return [failed(job.suite, job.name, f"{how}, after {len(found)} results: {last}", log=share / "console.log")]
 
 
 def _used(job: Job, share: Path) -> list[Result]:
-    """A run in which the migrator copied nothing tested something else."""
+    """A failure if the migrator copied nothing: the job then tested something else."""
     if not job.migrator:
         return []
     before, after = (_number(share / f"{job.name}.{when}") for when in ("before", "after"))
     ok = before is not None and after is not None and after > before
     reason = f"the migrator's batches went from {before} to {after}"
-    return [verdict(ok, job.suite, f"{job.name}: {job.migrator} copied", reason, log=share / "console.log")]
+    return [result_of(ok, job.suite, f"{job.name}: {job.migrator} copied", reason, log=share / "console.log")]
 
 
 def _number(path: Path) -> int | None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KTAP, read by the kernel's own parser and written for whoever asks.
+"""KTAP: read by the kernel's own parser, and written for `ferry test --format ktap`.
 
-The parser is tools/testing/kunit/kunit_parser.py of the source under test: what kunit.py says of a log, we say too. It
-is stricter here in one point: what the parser calls an error (a result that is missing, out of turn or not announced)
-is a failure, since a test that died before its result line must not go unnoticed.
+The parser is tools/testing/kunit/kunit_parser.py of the source under test, so ferry and kunit.py agree on a log. In one
+point ferry is stricter: what the parser reports as an error (a result that is missing, out of order or not announced)
+is a failure here, because a test that died before it printed its result must not pass.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from ferry.series import source
 from ferry.suites.result import Outcome, Result, failed, passed, skipped
 
-#: The most diagnostic lines that a failure quotes; the log has them all.
+#: A failure quotes so many diagnostic lines; the log has all of them.
 QUOTED_LINES = 4
 
 _OUTCOMES = {"SUCCESS": Outcome.PASSED, "SKIPPED": Outcome.SKIPPED}
 
 
 def _parser() -> Any:
-    """kunit_parser and kunit_printer, which it imports by name."""
+    """kunit_parser, and kunit_printer, which the former imports by name."""
     directory = str(source.obtain().path / "tools/testing/kunit")
     if directory not in sys.path:
         sys.path.append(directory)
@@ -36,23 +36,23 @@ def _parser() -> Any:
 def parse(suite: str, prefix: str, lines: Sequence[str], log: Path) -> list[Result]:
     """The tests in a log's lines, each under its path of subtests; `prefix` starts every name."""
     parser, printer = _parser()
-    said = io.StringIO()
-    root = parser.parse_run_tests(lines, printer.Printer(output=said))
+    output = io.StringIO()
+    root = parser.parse_run_tests(lines, printer.Printer(output=output))
     results = list(_leaves(suite, prefix, root, log)) if root.subtests else []
-    return results + [failed(suite, _joined(prefix, "ktap"), text, log=log) for text in _errors(said.getvalue())]
+    return results + [failed(suite, _joined(prefix, "ktap"), text, log=log) for text in _errors(output.getvalue())]
 
 
 def _joined(*names: str) -> str:
     return ".".join(filter(None, names))
 
 
-def _errors(said: str) -> list[str]:
-    """What the parser objected to, without time and colour."""
-    return list(dict.fromkeys(re.findall(r"\[ERROR\] Test: (.*)", said)))
+def _errors(output: str) -> list[str]:
+    """The errors that the parser reported, without time and colour."""
+    return list(dict.fromkeys(re.findall(r"\[ERROR\] Test: (.*)", output)))
 
 
 def _leaves(suite: str, path: str, test: Any, log: Path) -> Iterator[Result]:
-    """A test without subtests is one result; one with, its subtests' and its own where it failed and none of them."""
+    """One result for a test without subtests; otherwise those of its subtests, and its own if only itself failed."""
     before = []
     for child in test.subtests:
         name = _joined(path, child.name)
@@ -61,7 +61,7 @@ def _leaves(suite: str, path: str, test: Any, log: Path) -> Iterator[Result]:
         yield from found
     own = test.status.name
     if own not in (*_OUTCOMES, "NO_TESTS") and not any(result.outcome is Outcome.FAILED for result in before):
-        yield failed(suite, path, f"it {_word(own)}, though none of its tests did", log=log)
+        yield failed(suite, path, f"it {_word(own)}, but none of its tests did", log=log)
 
 
 def _result(suite: str, name: str, test: Any, log: Path) -> Result:

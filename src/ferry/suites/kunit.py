@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's own unit tests, on two debug kernels: at native speed with KASAN, and with all that x86 has.
+"""The kernel's unit tests, on two debug kernels: User-Mode Linux at native speed with KASAN, and x86.
 
-User-Mode Linux lacks buffer heads, memory failure and machine checks: what needs them is skipped there.
+User-Mode Linux lacks buffer heads, memory failure and machine checks: tests that need them are skipped there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ferry.errors import FerryError
 from ferry.kernel import build
 from ferry.suites import ktap
 from ferry.suites.context import Context
-from ferry.suites.result import Result, broken, passed
+from ferry.suites.result import Result, error, passed
 from ferry.vm import boot
 
 NAME = "kunit"
@@ -30,12 +30,12 @@ def run(context: Context) -> list[Result]:
 
 
 def run_numa(context: Context) -> list[Result]:
-    """On the board of the other guest suites."""
+    """On x86-numa."""
     return run_on(context, NUMA_NAME, context.board)
 
 
 def run_on(context: Context, name: str, board: Board) -> list[Result]:
-    """Boot once; the tests run before init does, and say their results on the console."""
+    """Boot once; the tests run before init and print their results on the console."""
     kernel = build.build(board, "ferry", debug=True)
     console = context.logs / name / "console.log"
     started = time.monotonic()
@@ -44,7 +44,7 @@ def run_on(context: Context, name: str, board: Board) -> list[Result]:
             boot.boot(board, kernel, "true", timeout_s=board.boot_timeout_s + SUITES_S, share=console.parent,
                       append=ASKED)
         end = passed(name, "no splat", time.monotonic() - started, console)
-    except FerryError as error:
-        end = broken(name, "boot", error, time.monotonic() - started)
+    except FerryError as cause:
+        end = error(name, "boot", cause, time.monotonic() - started)
     lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
     return [*ktap.parse(name, "", lines, console), end]

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 
-from ferry import paths
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
@@ -27,8 +25,7 @@ def run(context: Context) -> list[Result]:
     (context.logs / qemu.NVDIMM_IMAGE).touch()
     context = dataclasses.replace(context, board=equipped)
     kernel = guest_boot.debug_kernel(context)
-    script = paths.repo_root() / "guest/scripts/memmap-rebind.sh"
-    command = shlex.join(["sh", str(script), str(kernel.modules["memmap_watch"]), str(ROUNDS)])
+    command = guest_boot.script_line("memmap-rebind.sh", kernel.modules["memmap_watch"], ROUNDS)
     job = Job(NAME, "rebind", command, 4 * ROUNDS * ROUND_S)
     try:
         return guest_boot.run_jobs(context, kernel, [job], NAME)

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""migrc's rule: no CPU whose TLB flush was deferred may ever see what must not be seen any more.
+"""migrc's rule: no CPU reads stale data through a TLB entry whose flush was deferred.
 
-The suite runs every test of guest/stale_tlb on a sound kernel; the suite of faults breaks the rule on purpose,
-in each place where it is kept, and wants both the events and the kernel's own checker to see it.
+The suite `migrc` runs every test of guest/stale_tlb on a correct kernel. The suite `migrc-faults` disables the rule at
+each place that enforces it, and requires both the test and the kernel's own checker to detect that.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import shlex
-from pathlib import Path
+from dataclasses import dataclass
 
-from ferry import paths
 from ferry.suites import guest_boot, integrity
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
@@ -20,71 +19,87 @@ from ferry.vm import guest_programs, splat, tcg
 
 NAME = "migrc"
 FAULTS_NAME = "migrc-faults"
-#: Another board on which both suites run when they are named.
+#: Another board on which both suites run if the user names it.
 ALSO = ("zcu102",)
 
 THOROUGH_ROUNDS = 1000
-#: On a board whose guest is slower by far.
+#: On a board with a far slower guest.
 FOREIGN_ROUNDS = 200
 ROUNDS = 50
-#: The slowest that a round may be, on average of its event: pressure's on a busy host. On a foreign board, ksm takes
-#: seconds, too.
+#: The slowest average round of a test: pressure's on a busy host. On a foreign board ksm takes seconds, too.
 ROUND_S = 4
 FOREIGN_ROUND_S = 5
-EVENT_AROUND_S = 600
-#: There are not more events; each may take its whole time before the boot is given up.
-MOST_EVENTS = 48
+TEST_AROUND_S = 600
+#: There are not more tests; each may take its whole time before the boot is given up.
+MOST_TESTS = 48
 LOAD_S = 30
 SHORT_LOAD_S = 10
 AROUND_S = 180
-#: What patches code behind a breakpoint, see suites.module_switch: it has its own boot, with one thread for all CPUs.
+#: Tests that make the kernel patch code behind a breakpoint: they run in a boot of their own, see vm.tcg.
 SWITCH = "kill_switch,uprobe"
-#: Again in that boot, whose kernel zeroes what is freed: the reader would see zeroes.
+#: In that boot, once more, with a kernel that zeroes freed pages: a stale read then returns zeroes.
 ZEROING = "init_on_free=1"
 ZEROED = "reuse"
 FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
 DISK_MIB = 64
-#: A file system in memory of which nothing else is known.
-DIRECTORY = "/tmp/ferry-stale-tlb"
+#: A tmpfs of its own for the tests' files.
+DIRECTORY = "/tmp/ferry-stale_tlb"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs stale_tlb {DIRECTORY}")
 
-#: Before an event that shows a fault too seldom: then only the checker must see it. What the hook is for ends there
-#: with a flush of the kernel's own, and until then the moment is short: reclaim's at the end of its batch (swap_fault),
-#: mprotect(2)'s and userfaultfd's at the end of their range (mprotect_write, uffd_wp, uffd_move), that of a CPU that
-#: comes back (cpu_hotplug). And no reader can see a page that is merely missing (hot_unplug). mprotect_race loses
-#: stores in one run after 15 rounds, in another in none of 400.
-SELDOM = "~"
-#: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must show it. A step that two hooks take, one
-#: after the other, shows by `generation`, which disables both. Steps that a flush of the kernel itself covers are not
-#: here: fork_pays, and those where a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe,
-#: thp_collapse, thp_split, memory_failure, soft_offline); nor the limits and the switch, where nothing is flushed.
-FAULTS: dict[str, tuple[str, ...]] = {
-    "write_fault": ("write_fault", "lazy", "process_vm", "fork_child", "ksm", SELDOM + "cpu_hotplug"),
-    "unmap": ("munmap", "mprotect_none", "mremap", "dontneed", SELDOM + "uffd_move"),
-    "gup": ("gup_force",),
-    "mixed": ("mixed",),
-    "failure": ("source_failure",),
-    "pages": ("source_offline", SELDOM + "hot_unplug"),
-    "file_open": ("file_write", "file_mmap_write", "file_copy_range", "exec_exit"),
-    "file_recheck": ("file_open_already",),
-    "swap_fault": (SELDOM + "swap_fault",),
-    "pending": ("soft_dirty", SELDOM + "mprotect_race"),
-    "fork": ("lost_write",),
-    "quarantine": ("reuse",),
-    "drain": ("reuse",),
-    "generation": ("write_fault", SELDOM + "mprotect_write", SELDOM + "uffd_wp"),
+
+@dataclass(frozen=True)
+class Case:
+    """A test of stale_tlb that detects a fault; `checker_only` if its window is too short for the test to do so.
+
+    The window is short where the kernel itself flushes soon after the hook: reclaim at the end of its batch
+    (swap_fault), mprotect(2) and userfaultfd at the end of their range (mprotect_write, uffd_wp, uffd_move), a CPU that
+    comes online (cpu_hotplug). After hot_unplug the page is only missing, which no reader can see. mprotect_race loses
+    stores after 15 rounds in one run and in none of 400 rounds in another.
+    """
+
+    test: str
+    checker_only: bool = False
+
+    @property
+    def argument(self) -> str:
+        """As migrc-faults.sh takes it."""
+        return "~" * self.checker_only + self.test
+
+
+def _cases(*tests: str, checker: tuple[str, ...] = ()) -> tuple[Case, ...]:
+    return (*(Case(test) for test in tests), *(Case(test, checker_only=True) for test in checker))
+
+
+#: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must detect it. Where two hooks in turn prevent a
+#: stale read, `generation` disables both. Tests are left out if the kernel's own flush is sufficient: fork_pays, and
+#: those in which a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe, thp_collapse, thp_split,
+#: memory_failure, soft_offline); so are the tests of limits and of the switch, in which nothing is flushed.
+FAULTS: dict[str, tuple[Case, ...]] = {
+    "write_fault": _cases("write_fault", "lazy", "process_vm", "fork_child", "ksm", checker=("cpu_hotplug",)),
+    "unmap": _cases("munmap", "mprotect_none", "mremap", "dontneed", checker=("uffd_move",)),
+    "gup": _cases("gup_force"),
+    "mixed": _cases("mixed"),
+    "failure": _cases("source_failure"),
+    "pages": _cases("source_offline", checker=("hot_unplug",)),
+    "file_open": _cases("file_write", "file_mmap_write", "file_copy_range", "exec_exit"),
+    "file_recheck": _cases("file_open_already"),
+    "swap_fault": _cases(checker=("swap_fault",)),
+    "pending": _cases("soft_dirty", checker=("mprotect_race",)),
+    "fork": _cases("lost_write"),
+    "quarantine": _cases("reuse"),
+    "drain": _cases("reuse"),
+    "generation": _cases("write_fault", checker=("mprotect_write", "uffd_wp")),
 }
-#: As if with SELDOM on a foreign board. By mremap and dontneed the unmapping's own flush comes soon after, and is one
-#: instruction there, not interrupts; when one page is flushed QEMU's arm64 forgets more than that, and mixed flushes
-#: pages beside (no stale read by mremap, nor by mixed, in 2,000 rounds). Where an ASID is flushed it forgets all, as
-#: when another process ends (fork_child, 2,000 rounds; exec_exit, 150). ksm showed nothing
-#: in 60.
-SELDOM_FOREIGN = ("mremap", "dontneed", "mixed", "fork_child", "exec_exit", "ksm")
-#: Those whose moment is short need many rounds.
+#: Tests that are checker_only on a foreign board. After mremap and dontneed the unmapping flushes soon, by one
+#: instruction there, not by interrupts. If one page is flushed, QEMU's arm64 drops more TLB entries than that one, and
+#: mixed flushes neighbouring pages (neither mremap nor mixed had a stale read in 2,000 rounds). If an ASID is flushed,
+#: it drops all, as when another process ends (fork_child, 2,000 rounds; exec_exit, 150). ksm had none in 60 rounds.
+FOREIGN_CHECKER_ONLY = ("mremap", "dontneed", "mixed", "fork_child", "exec_exit", "ksm")
+#: Tests with a short window need many rounds.
 FAULT_ROUNDS = 2000
 SHORT_FAULT_ROUNDS = 400
 
-#: What the checker says on the console when an injected fault has done its work.
+#: The checker's report of a violation on the console.
 CHECKER = splat.Report("BUG: migrc: ", "migrc: end of report")
 
 
@@ -93,7 +108,7 @@ def run(context: Context) -> list[Result]:
     if _foreign(context):
         return guest_boot.run_jobs(context, kernel, jobs(context), NAME)
     board = dataclasses.replace(
-        context.board, qemu_options=(*context.board.qemu_options, *tcg.ONE_THREAD), kvm=False,
+        context.board, qemu_options=(*context.board.qemu_options, *tcg.SINGLE_THREAD), kvm=False,
         append=(*context.board.append, ZEROING))
     alone = dataclasses.replace(context, board=board)
     return [
@@ -108,73 +123,63 @@ def run_faults(context: Context) -> list[Result]:
 
 
 def rounds(context: Context) -> int:
-    """Of each event."""
+    """Of each test."""
     if not context.thorough:
         return ROUNDS
     return FOREIGN_ROUNDS if _foreign(context) else THOROUGH_ROUNDS
 
 
 def jobs(context: Context, *choice: str) -> list[Job]:
-    """Every event, those of files also on a disk's file system, the integrity program; the last asks the checker."""
+    """Every test; those of files also on ext4; then the integrity program, after which the script asks the checker."""
     seconds = LOAD_S if context.thorough else SHORT_LOAD_S
-    disk = shlex.quote(str(_script("with-ext4.sh")))
-    load = f"sh {shlex.quote(str(_script('migrc.sh')))} sh {disk} {integrity.DISK_MIB} {integrity.program(context)}"
+    disk = guest_boot.script_line("with-ext4.sh")
+    load = f"{guest_boot.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
     load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
-    on_disk = f"sh {disk} {DISK_MIB} {_stale_tlb(context, '--test', ','.join(FILES))} --dir @"
-    events = _stale_tlb(context, "--dir", DIRECTORY, *choice)
+    on_disk = f"{disk} {DISK_MIB} {_stale_tlb(context, '--test', ','.join(FILES))} --dir @"
+    tests = _stale_tlb(context, "--dir", DIRECTORY, *choice)
     return [
-        Job(NAME, "stale_tlb", events, _seconds(context, MOST_EVENTS), _setup(context)),
-        Job(NAME, "stale_tlb-ext4", on_disk, _seconds(context, len(FILES))),
+        Job(NAME, "stale_tlb", tests, MOST_TESTS * _limit(context), _setup(context)),
+        Job(NAME, "stale_tlb-ext4", on_disk, len(FILES) * _limit(context)),
         Job(NAME, "integrity", load, seconds + AROUND_S),
     ]
 
 
 def switch_job(context: Context) -> Job:
-    """The switch flipped, a probe set, frames zeroed, under the script that asks the checker at the end."""
-    command = f"sh {shlex.quote(str(_script('migrc.sh')))} {_stale_tlb(context, '--test', f'{SWITCH},{ZEROED}')}"
-    return Job(NAME, "patching", command, _seconds(context, 3) + AROUND_S)
+    """Switch migrc off and on, set a uprobe, reuse zeroed frames; then the script asks the checker."""
+    tests = _stale_tlb(context, "--test", f"{SWITCH},{ZEROED}")
+    return Job(NAME, "patching", f"{guest_boot.script_line('migrc.sh')} {tests}", 3 * _limit(context) + AROUND_S)
 
 
-def faults(context: Context) -> dict[str, tuple[str, ...]]:
-    """FAULTS, as the board shows them."""
+def faults(context: Context) -> dict[str, tuple[Case, ...]]:
+    """FAULTS, with the cases that are checker_only on the board."""
     if not _foreign(context):
         return FAULTS
-    return {word: tuple(SELDOM * (event in SELDOM_FOREIGN) + event for event in events)
-            for word, events in FAULTS.items()}
-
-
-def bare(event: str) -> str:
-    """An event of FAULTS without what stands before it."""
-    return event.lstrip(SELDOM)
+    return {word: tuple(Case(case.test, case.checker_only or case.test in FOREIGN_CHECKER_ONLY) for case in cases)
+            for word, cases in FAULTS.items()}
 
 
 def faults_job(context: Context) -> Job:
     """Every fault, in one boot."""
     count = FAULT_ROUNDS if context.thorough else SHORT_FAULT_ROUNDS
-    pairs = [f"{word}={','.join(events)}" for word, events in faults(context).items()]
-    words = ["sh", _script("migrc-faults.sh"), count, _program(context), DIRECTORY, *pairs]
-    cases = sum(len(events) for events in FAULTS.values())
-    seconds = cases * (count * ROUND_S + EVENT_AROUND_S) + AROUND_S
-    return Job(FAULTS_NAME, FAULTS_NAME, shlex.join(map(str, words)), seconds, _setup(context))
+    pairs = [f"{word}={','.join(case.argument for case in cases)}" for word, cases in faults(context).items()]
+    command = guest_boot.script_line("migrc-faults.sh", count, _program(context), DIRECTORY, *pairs)
+    number = sum(len(cases) for cases in FAULTS.values())
+    seconds = number * (count * ROUND_S + TEST_AROUND_S) + AROUND_S
+    return Job(FAULTS_NAME, FAULTS_NAME, command, seconds, _setup(context))
 
 
 def _setup(context: Context) -> tuple[str, ...]:
-    """What stale_tlb needs: a directory on tmpfs, and memory that can go, which arm64 has only where it was added."""
-    added = (shlex.join(["sh", str(_script("add-memory.sh"))]),) if context.board.added_mib else ()
-    return (*_MOUNT, *added)
+    """A directory on tmpfs, and memory that can go offline: on arm64 only memory that was added at run time can."""
+    return (*_MOUNT, *([guest_boot.script_line("add-memory.sh")] if context.board.added_mib else []))
 
 
 def _foreign(context: Context) -> bool:
     return context.board.runner == "initramfs"
 
 
-def _seconds(context: Context, events: int) -> int:
-    return events * _limit(context)
-
-
 def _limit(context: Context) -> int:
-    """For one event (s)."""
-    return rounds(context) * (FOREIGN_ROUND_S if _foreign(context) else ROUND_S) + EVENT_AROUND_S
+    """Seconds for one test."""
+    return rounds(context) * (FOREIGN_ROUND_S if _foreign(context) else ROUND_S) + TEST_AROUND_S
 
 
 def _stale_tlb(context: Context, *more: str) -> str:
@@ -184,7 +189,3 @@ def _stale_tlb(context: Context, *more: str) -> str:
 
 def _program(context: Context) -> str:
     return str(guest_programs.programs(context.board.arch)["stale_tlb"])
-
-
-def _script(name: str) -> Path:
-    return paths.repo_root() / "guest/scripts" / name

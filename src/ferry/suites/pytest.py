@@ -17,15 +17,15 @@ LIMIT_S = 600
 
 
 def run(context: Context) -> list[Result]:
-    """None of them builds or boots a kernel: the other suites do that."""
-    source.obtain()  # some tests read the kernel's source, and would be skipped without
+    """The tool's tests neither build nor boot a kernel: the other suites do that."""
+    source.obtain()  # some tests read the kernel's source, and are skipped without it
     report = context.logs / "pytest.xml"
     log = context.logs / "pytest.log"
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
     with progress.stage("pytest"):
         done = proc.run(command, cwd=paths.repo_root(), log=log, timeout=LIMIT_S)
     results = read(report, log) if report.is_file() else []
-    # 1 says that tests failed, which they say themselves.
+    # Status 1 means that tests failed; the report names them.
     if done.status not in (0, 1) or not results:
         said = done.tail[-1] if done.tail else "nothing"
         results.append(failed(NAME, "pytest", f"it ended with status {done.status}: {said}", log=log))

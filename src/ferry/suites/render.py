@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A test run for people, programs and spreadsheets."""
+"""The output of a test run: table, JSON, CSV, Markdown or KTAP."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ FORMATS = (*formats.FORMATS, "ktap")
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A suite that was run; `seconds` includes what it had to build."""
+class SuiteRun:
+    """A suite that ran; `seconds` includes the builds that it needed."""
 
     name: str
     results: list[Result]
     seconds: float
 
 
-def every(finished: Sequence[Finished]) -> list[Result]:
-    return [result for suite in finished for result in suite.results]
+def every(runs: Sequence[SuiteRun]) -> list[Result]:
+    return [result for run in runs for result in run.results]
 
 
 def tally(results: Sequence[Result]) -> str:
-    """N passed, N failed, N skipped."""
+    """As "N passed, N failed, N skipped"."""
     return ", ".join(f"{number} {outcome}" for outcome, number in count(results).items())
 
 
-def render(finished: Sequence[Finished], logs: Path, form: str) -> str:
+def render(runs: Sequence[SuiteRun], logs: Path, form: str) -> str:
     """The run in one of FORMATS."""
     if form == "ktap":
-        return ktap.render({suite.name: suite.results for suite in finished})
-    records = [_record(result) for result in every(finished)]
-    return formats.render(formats.Output([_grid(finished, logs)], _document(finished, logs), records), form)
+        return ktap.render({run.name: run.results for run in runs})
+    records = [_record(result) for result in every(runs)]
+    return formats.render(formats.Output([_grid(runs, logs)], _document(runs, logs), records), form)
 
 
-def _grid(finished: Sequence[Finished], logs: Path) -> formats.Grid:
-    """The suites, then every skip and failure with its reason; the count is the last line."""
-    rows = [[[suite.name], *([str(number)] for number in count(suite.results).values()), [f"{suite.seconds:.0f}"]]
-            for suite in finished]
-    notes = [line for outcome in (Outcome.SKIPPED, Outcome.FAILED) for result in every(finished)
+def _grid(runs: Sequence[SuiteRun], logs: Path) -> formats.Grid:
+    """The suites, then every skip and failure with its reason; the last line has the totals."""
+    rows = [[[run.name], *([str(number)] for number in count(run.results).values()), [f"{run.seconds:.0f}"]]
+            for run in runs]
+    notes = [line for outcome in (Outcome.SKIPPED, Outcome.FAILED) for result in every(runs)
              if result.outcome is outcome for line in _explained(result)]
     return formats.Grid("tests", ["suite", *Outcome, "seconds"], rows,
-                        [*notes, f"logs: {logs}", tally(every(finished))])
+                        [*notes, f"logs: {logs}", tally(every(runs))])
 
 
 def _explained(result: Result) -> list[str]:
@@ -57,11 +57,11 @@ def _explained(result: Result) -> list[str]:
     return [f"{result.outcome}: {result.suite}: {result.name}: {result.reason}", *log]
 
 
-def _document(finished: Sequence[Finished], logs: Path) -> dict[str, Any]:
-    results = every(finished)
+def _document(runs: Sequence[SuiteRun], logs: Path) -> dict[str, Any]:
+    results = every(runs)
     counts = {str(outcome): number for outcome, number in count(results).items()}
     return {"schema": SCHEMA, "kind": "test", "exit_status": exit_status(results), **counts, "logs": str(logs),
-            "suites": [{"suite": suite.name, "duration_s": round(suite.seconds, 3)} for suite in finished],
+            "suites": [{"suite": run.name, "duration_s": round(run.seconds, 3)} for run in runs],
             "results": [_record(result) for result in results]}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a test yields, and what many of them make of the command's exit status."""
+"""The result of a test, and the exit status that follows from many of them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ferry.errors import AllSkipped, FerryError, InfraError, Splat, TestFailure, TimedOut
 
-#: The worst first: a splat makes every other result of its boot doubtful, an unbuilt kernel says nothing of the code.
+#: The worst first: a splat makes every other result of its boot doubtful; an error of the build tests nothing.
 _WORST = (Splat.status, TestFailure.status, TimedOut.status, InfraError.status)
 
 
 class Outcome(StrEnum):
-    """A skip is neither of the others: what did not run has not passed."""
+    """A test that did not run is skipped: it has not passed."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One test. `reason` says why it failed or was skipped; `status` is the exit status its failure asks for."""
+    """One test. `reason` tells why it failed or was skipped; `status` is the exit status if it failed."""
 
     suite: str
     name: str
@@ -47,25 +47,25 @@ def skipped(suite: str, name: str, reason: str, log: Path | None = None) -> Resu
     return Result(suite, name, Outcome.SKIPPED, reason, 0.0, log)
 
 
-def broken(suite: str, name: str, error: FerryError, seconds: float = 0.0) -> Result:
-    """A test that could not be carried through, or ended in a splat: a failure with the error's own status."""
-    hint = f"; next: {error.hint}" if error.hint else ""
-    return Result(suite, name, Outcome.FAILED, error.cause + hint, seconds, error.log, error.status)
+def error(suite: str, name: str, cause: FerryError, seconds: float = 0.0) -> Result:
+    """A test that could not run to its end, or ended in a splat: a failure with the exit status of the cause."""
+    hint = f"; next: {cause.hint}" if cause.hint else ""
+    return Result(suite, name, Outcome.FAILED, cause.cause + hint, seconds, cause.log, cause.status)
 
 
-def verdict(ok: bool, suite: str, name: str, reason: str, seconds: float = 0.0, log: Path | None = None) -> Result:
-    """Passed, or failed for `reason`."""
+def result_of(ok: bool, suite: str, name: str, reason: str, seconds: float = 0.0, log: Path | None = None) -> Result:
+    """Passed if `ok`; otherwise failed for `reason`."""
     return passed(suite, name, seconds, log) if ok else failed(suite, name, reason, seconds, log)
 
 
 def count(results: Iterable[Result]) -> dict[Outcome, int]:
-    """How many there are of each outcome, none of them left out."""
+    """The number of results with each outcome, also if it is 0."""
     listed = list(results)
     return {outcome: sum(result.outcome is outcome for result in listed) for outcome in Outcome}
 
 
 def exit_status(results: Iterable[Result]) -> int:
-    """0 when something passed and nothing failed, AllSkipped's when nothing ran, else the worst failure's."""
+    """0 if a test passed and none failed; the status of AllSkipped if none ran; else that of the worst failure."""
     listed = list(results)
     statuses = {result.status for result in listed if result.outcome is Outcome.FAILED}
     if statuses:

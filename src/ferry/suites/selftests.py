@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The series' own kselftests, built against the harness of the kernel's tree, run on the debug kernel."""
+"""The kselftests of the series, built with the harness of the kernel's tree, on the debug kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(context: Context) -> list[Result]:
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
-    """One job a program, with every migrator loaded so that its knobs are tested too."""
+    """One job a program, with all migrators loaded so that their settings are tested, too."""
     loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES)
     return [
         Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=loads, files=(program,))

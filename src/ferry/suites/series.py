@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patch series: every check of `ferry series check`, and that each step of it builds."""
+"""Every check of `ferry series check --build`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ferry import progress
 from ferry.kernel import series_build
 from ferry.series import checks, source
 from ferry.suites.context import Context
-from ferry.suites.result import Outcome, Result, verdict
+from ferry.suites.result import Outcome, Result, result_of
 
 NAME = "series"
 
 
 def run(context: Context) -> list[Result]:
-    """The builds only once the rest holds: a series that does not apply has no steps."""
+    """Builds only if the other checks pass: a series that does not apply cannot be built."""
     base = source.obtain()
     with progress.stage("series check"):
         results = list(_timed(checks.run_all(base)))
@@ -29,5 +29,5 @@ def run(context: Context) -> list[Result]:
 def _timed(outcomes: Iterable[checks.Outcome]) -> Iterator[Result]:
     started = time.monotonic()
     for outcome in outcomes:
-        yield verdict(not outcome.wrong, NAME, outcome.name, "; ".join(outcome.wrong), time.monotonic() - started)
+        yield result_of(not outcome.wrong, NAME, outcome.name, "; ".join(outcome.wrong), time.monotonic() - started)
         started = time.monotonic()

@@ -21,7 +21,7 @@ from ferry.vm import kvm
 #: Every flip patches code behind a breakpoint. QEMU's multi-threaded TCG may run that breakpoint on another CPU after
 #: it is gone (see boot.stale_breakpoint), and the kernel rightly stops. With one thread for all CPUs, which are still
 #: interrupted by one another, it does not.
-ONE_THREAD = ("-accel", "tcg,thread=single")
+SINGLE_THREAD = ("-accel", "tcg,thread=single")
 
 
 def twice(board: Board, kernel: Kernel, share: Path, sweep: Callable[[], None]) -> list[str]:
