@@ -47,7 +47,7 @@
 #define MIGRC_RECORDS	BIT(16)
 #define MIGRC_HASH_BITS	14
 #define MIGRC_STACK	16
-/* Enough to learn from, and no flood while a mutation is on. */
+/* Enough to learn from, and no flood while a fault is injected. */
 #define MIGRC_REPORTS	4
 
 /**
@@ -410,7 +410,7 @@ void migrc_check_paid(struct mm_struct *mm, unsigned int cause)
 	unsigned long flags;
 
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
-	if (!migrc_skips(cause) && !migrc_skips(MIGRC_SKIP_GENERATION))
+	if (!migrc_should_fail(cause) && !migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return;
 	if (!migrc_records || !space_is_live(mm))
 		return;

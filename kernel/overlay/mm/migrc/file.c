@@ -68,7 +68,7 @@ static bool migrc_fs_eligible(const struct super_block *sb)
 
 static bool migrc_may_be_written(const struct inode *inode)
 {
-	return inode_is_open_for_write(inode) && !migrc_skips(MIGRC_SKIP_FILE_RECHECK);
+	return inode_is_open_for_write(inode) && !migrc_should_fail(MIGRC_FAIL_FILE_RECHECK);
 }
 
 /* Will writeback zero the end of it? What is clean gets dirty by write access only. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Mutations
+ * DOC: Fault injection
  *
  * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out
  * from now on, so that a test can see itself fail. Reading lists all words, the
@@ -22,9 +22,9 @@
 
 #define MIGRC_LINE	256
 
-unsigned long migrc_mutations;
+unsigned long migrc_faults;
 
-static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
+static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_WRITE_FAULT] = "write_fault",
 	[MIGRC_SWAP_FAULT] = "swap_fault",
 	[MIGRC_UNMAP] = "unmap",
@@ -33,27 +33,27 @@ static const char * const migrc_words[MIGRC_NR_MUTATIONS] = {
 	[MIGRC_FAILURE] = "failure",
 	[MIGRC_DRAIN] = "pages",
 	[MIGRC_FILE] = "file_open",
-	[MIGRC_SKIP_FILE_RECHECK] = "file_recheck",
-	[MIGRC_SKIP_PENDING] = "pending",
-	[MIGRC_SKIP_FORK] = "fork",
-	[MIGRC_SKIP_QUARANTINE] = "quarantine",
-	[MIGRC_SKIP_DRAIN] = "drain",
-	[MIGRC_SKIP_GENERATION] = "generation",
+	[MIGRC_FAIL_FILE_RECHECK] = "file_recheck",
+	[MIGRC_FAIL_PENDING] = "pending",
+	[MIGRC_FAIL_FORK] = "fork",
+	[MIGRC_FAIL_QUARANTINE] = "quarantine",
+	[MIGRC_FAIL_DRAIN] = "drain",
+	[MIGRC_FAIL_GENERATION] = "generation",
 };
 
 static int skip_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	for (i = 0; i < MIGRC_NR_MUTATIONS; i++) {
+	for (i = 0; i < MIGRC_NR_FAULTS; i++) {
 		if (migrc_words[i])
-			seq_printf(m, migrc_skips(i) ? "[%s] " : "%s ", migrc_words[i]);
+			seq_printf(m, migrc_should_fail(i) ? "[%s] " : "%s ", migrc_words[i]);
 	}
 	seq_putc(m, '\n');
 	return 0;
 }
 
-static int migrc_parse(char *line, unsigned long *mutations)
+static int migrc_parse(char *line, unsigned long *faults)
 {
 	char *word;
 
@@ -62,13 +62,13 @@ static int migrc_parse(char *line, unsigned long *mutations)
 
 		if (!*word)
 			continue;
-		for (i = 0; i < MIGRC_NR_MUTATIONS; i++) {
+		for (i = 0; i < MIGRC_NR_FAULTS; i++) {
 			if (migrc_words[i] && !strcmp(word, migrc_words[i]))
 				break;
 		}
-		if (i == MIGRC_NR_MUTATIONS)
+		if (i == MIGRC_NR_FAULTS)
 			return -EINVAL;
-		*mutations |= BIT(i);
+		*faults |= BIT(i);
 	}
 	return 0;
 }
@@ -81,7 +81,7 @@ static int skip_open(struct inode *inode, struct file *file)
 static ssize_t skip_write(struct file *file, const char __user *user, size_t count,
 			  loff_t *pos)
 {
-	unsigned long mutations = 0;
+	unsigned long faults = 0;
 	char line[MIGRC_LINE];
 	int err;
 
@@ -90,10 +90,10 @@ static ssize_t skip_write(struct file *file, const char __user *user, size_t cou
 	if (copy_from_user(line, user, count))
 		return -EFAULT;
 	line[count] = '\0';
-	err = migrc_parse(line, &mutations);
+	err = migrc_parse(line, &faults);
 	if (err)
 		return err;
-	WRITE_ONCE(migrc_mutations, mutations);
+	WRITE_ONCE(migrc_faults, faults);
 	migrc_check_speak();
 	return count;
 }

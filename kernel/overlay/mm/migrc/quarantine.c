@@ -148,7 +148,7 @@ void __migrc_drain(enum migrc_cause cause)
 
 	if (cause_is_for_pages(cause) && !atomic_long_read(&migrc_taken))
 		return;
-	if (migrc_skips(cause))
+	if (migrc_should_fail(cause))
 		return;
 	mutex_lock(&migrc_drain_mutex);
 	spin_lock(&migrc_lock);
@@ -159,7 +159,7 @@ void __migrc_drain(enum migrc_cause cause)
 	spin_unlock(&migrc_lock);
 
 	/* Also without folios: a file's note, or a space, may be all that is left. */
-	if (!migrc_skips(MIGRC_SKIP_DRAIN))
+	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
 		migrc_files_flushed(migrc_flush_spaces());
 	if (pages) {
 		migrc_free(&folios);

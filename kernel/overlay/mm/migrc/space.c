@@ -81,7 +81,7 @@ void __migrc_space_exit(struct mm_struct *mm)
  */
 bool migrc_owes_flush(const struct mm_struct *mm)
 {
-	if (migrc_skips(MIGRC_SKIP_GENERATION))
+	if (migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return false;
 	return atomic64_read(&mm->migrc.deferred) >= atomic64_read(&mm->migrc.flushed);
 }
@@ -144,7 +144,7 @@ void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
 	s64 start, checked;
 
-	if (!migrc_owes_flush(mm) || migrc_skips(cause))
+	if (!migrc_owes_flush(mm) || migrc_should_fail(cause))
 		return;
 	start = atomic64_inc_return(&migrc_clock);
 	checked = migrc_check_begin();

@@ -222,9 +222,9 @@ bool migrc_read_only(const struct vm_area_struct *vma)
 	struct mm_struct *mm = vma->vm_mm;
 
 	if (READ_ONCE(mm->migrc.forking))
-		return migrc_skips(MIGRC_SKIP_FORK) && migrc_check_pending();
+		return migrc_should_fail(MIGRC_FAIL_FORK) && migrc_check_pending();
 	if (mm_tlb_flush_pending(mm) && !migrc_scanned(vma))
-		return migrc_skips(MIGRC_SKIP_PENDING) && migrc_check_pending();
+		return migrc_should_fail(MIGRC_FAIL_PENDING) && migrc_check_pending();
 	return true;
 }
 
@@ -295,7 +295,7 @@ bool __migrc_keep(struct folio *src)
 	struct migrc_batch *batch = current->migrc;
 
 	/* What a mixed batch deferred has been flushed by migrc_batch_flush(). */
-	if (batch->mixed || migrc_skips(MIGRC_SKIP_QUARANTINE))
+	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))
 		return false;
 	list_add_tail(&src->lru, &batch->sources);
 	batch->nr_kept += folio_nr_pages(src);
