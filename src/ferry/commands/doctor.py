@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The verb `doctor`: what this machine has and lacks for building and booting, and the next command."""
+"""The verb `doctor`: list what this machine has and lacks to build and boot kernels, and the next command."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ REQUIREMENTS = (
 
 
 def absent() -> list[Requirement]:
-    """What is missing here."""
+    """The requirements that this machine lacks."""
     return [requirement for requirement in REQUIREMENTS if not requirement.present]
 
 
