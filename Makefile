@@ -13,7 +13,7 @@ help: ## list these targets
 setup: ## install what is missing (Debian, as root)
 	@$(FERRY) setup
 
-run: setup ## build, boot, sweep folio sizes and migrators, print the table, write runs/latest (RUN_ARGS="--vs stock")
+run: setup ## build, boot, sweep folio sizes and migrators, print the table, write runs/latest (RUN_ARGS="--baseline stock")
 	@$(FERRY) bench move_pages --board x86-numa --report $(RUN_ARGS)
 
 test: setup ## everything that must pass (TEST_ARGS="--suite NAME")
