@@ -173,7 +173,7 @@ def test_setup_without_root_or_apt_says_what_is_missing(monkeypatch: pytest.Monk
         setup.install_missing()
     assert "sudo apt-get install flex" in str(caught.value.hint)
     monkeypatch.setattr(setup.shutil, "which", lambda name: None)
-    with pytest.raises(InfraError, match="only Debian's apt"):
+    with pytest.raises(InfraError, match="by Debian's apt only"):
         setup.install_missing()
 
 
@@ -223,6 +223,6 @@ def test_a_program_that_keeps_talking_is_not_silent() -> None:
 def test_a_program_that_says_it_is_dying_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "DYING_S", 0.5)
     talk = "echo alas; while sleep 0.2; do echo still here; done"
-    with pytest.raises(TimedOut, match="did not end within"):
+    with pytest.raises(TimedOut, match="of a fatal error"):
         proc.run(["sh", "-c", talk], timeout=60, dying=lambda line: line == "alas")
     assert proc.run(["sh", "-c", "echo alas; echo more"], dying=lambda line: line == "alas").tail == ("alas", "more")

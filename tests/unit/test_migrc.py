@@ -19,8 +19,10 @@ from ferry.vm import guest_programs
 def words() -> set[str]:
     """The words that the kernel accepts in fault_inject."""
     sources = (paths.repo_root() / "kernel/overlay/mm/migrc").glob("*.c")
-    texts = [source.read_text() for source in sources]
-    return {word for text in texts for word in re.findall(r'\[MIGRC_\w+\] = "(\w+)"', text)}
+    tables = [table for source in sources
+              for table in re.findall(r'= \{\n((?:\t\[\w+\] = "\w+",\n)+)\};', source.read_text())]
+    (faults,) = (table for table in tables if '"generation"' in table)
+    return set(re.findall(r'"(\w+)"', faults))
 
 
 def tests() -> set[str]:

@@ -16,11 +16,14 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = sub.add_parser("boot", help="boot a board's kernel and run a command in it")
     parser.add_argument("--board", default="x86-numa", choices=boards.names(), help="default: %(default)s")
     parser.add_argument("--kernel", default="ferry", choices=("ferry", "stock"), help="default: %(default)s")
-    parser.add_argument("--debug", action="store_true", help="the debug variant")
-    parser.add_argument("--timeout", type=float, metavar="S", help="seconds for everything (default: the board's)")
-    parser.add_argument("--share", type=Path, metavar="DIR", help="directory the guest may write (default: a new one)")
-    parser.add_argument("--append", action="append", default=[], metavar="WORD", help="add to the kernel command line")
-    parser.add_argument("command", nargs="*", help="run by sh in the guest (default: uname -a)")
+    parser.add_argument("--debug", action="store_true", help="the debug kernel")
+    parser.add_argument("--timeout", type=float, metavar="S",
+                        help="limit for the whole boot in seconds (default: the board's)")
+    parser.add_argument("--share", type=Path, metavar="DIR",
+                        help="directory that the guest can write to (default: a new one)")
+    parser.add_argument("--append", action="append", default=[], metavar="WORD",
+                        help="a word for the kernel command line")
+    parser.add_argument("command", nargs="*", help="a command for the guest's shell (default: uname -a)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Prints a shell's completion script, made from the parser itself."""
+"""The verb `completion`: print a shell's completion script, generated from the parser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What this machine has and lacks for building and booting, and the next command."""
+"""The verb `doctor`: list what this machine has and lacks to build and boot kernels, and the next command."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from ferry.errors import FerryError, InfraError
 from ferry.series import source
 
 MEMORY_BYTES = 4_000_000_000
-"""Two guest nodes of 1 GiB, QEMU, and a compiler a core."""
+"""Two guest nodes of 1 GiB, QEMU, and one compiler per core."""
 DISK_BYTES = 8_000_000_000
-"""The source, two trees, the object directories of every board, and the kernels."""
+"""The source, two trees, the object directories of all boards, and the kernels."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A Debian package, and the program on PATH or the header that shows that it, or its like, is there."""
+    """A Debian package, and a program on PATH or a header that shows that it, or an equivalent, is installed."""
 
     package: str
     probe: str
     purpose: str
     board: str = ""
-    """The one board that is skipped without it; where there is none, nothing works without it."""
+    """The only board that needs it; "": everything needs it."""
 
     @property
     def present(self) -> bool:
         if self.probe.endswith(".h"):
-            return any((Path(root) / self.probe).is_file() for root in _include_directories())
+            roots = ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
+            return any((Path(root) / self.probe).is_file() for root in roots)
         return bool(shutil.which(self.probe, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"))
 
 
 REQUIREMENTS = (
     Requirement("gcc", "gcc", "compiles the kernel"),
-    Requirement("libc6-dev", "stdio.h", "compiles what runs beside it"),
+    Requirement("libc6-dev", "stdio.h", "compiles the kernel's host programs"),
     Requirement("make", "make", "builds"),
     Requirement("flex", "flex", "builds Kconfig"),
     Requirement("bison", "bison", "builds Kconfig"),
@@ -56,29 +57,25 @@ REQUIREMENTS = (
     Requirement("libnuma-dev", "numaif.h", "builds the guest programs"),
     Requirement("xz-utils", "xz", "unpacks the kernel's source"),
     Requirement("zstd", "zstd", "unpacks other sources"),
-    Requirement("cpio", "cpio", "makes initial file systems"),
+    Requirement("cpio", "cpio", "packs initramfs archives"),
     Requirement("kmod", "modprobe", "loads modules in the guest"),
     Requirement("e2fsprogs", "mkfs.ext4", "file systems for tests"),
     Requirement("qemu-system-x86", "qemu-system-x86_64", "runs the x86 boards"),
     Requirement("qemu-system-arm", "qemu-system-aarch64", "runs arm64", "zcu102"),
     Requirement("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "compiles for arm64", "zcu102"),
     Requirement("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/include/stdio.h", "compiles for arm64", "zcu102"),
-    Requirement("device-tree-compiler", "dtc", "describes the machine to its kernel", "zcu102"),
+    Requirement("device-tree-compiler", "dtc", "compiles the device tree", "zcu102"),
 )
 
 
-def _include_directories() -> Iterator[str]:
-    yield from ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
-
-
 def absent() -> list[Requirement]:
-    """What is missing here."""
+    """The requirements that this machine lacks."""
     return [requirement for requirement in REQUIREMENTS if not requirement.present]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the doctor's: whether it is well, what was looked at, what was found, what to do about it."""
+    """One line of output: whether it is ok, the subject, its state, and the next command if it is not ok."""
 
     ok: bool
     what: str
@@ -87,12 +84,12 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Everything worth knowing before a first build; the first one that is not ok says what to do next."""
+    """Everything that a first build needs; the first finding that is not ok has the next command."""
     yield Finding(True, "Python", platform.python_version())
     yield _system()
     for requirement in REQUIREMENTS:
         without = f"; {requirement.board} is skipped without it" if requirement.board else ""
-        found = "there" if requirement.present else f"missing ({requirement.purpose}{without})"
+        found = "installed" if requirement.present else f"missing ({requirement.purpose}{without})"
         well = requirement.present or bool(requirement.board)
         yield Finding(well, requirement.package, found, "./ferry setup (as root)")
     yield _program("virtme-ng", ["vng", "--version"])
@@ -104,7 +101,7 @@ def findings() -> Iterator[Finding]:
 
 
 def _system() -> Finding:
-    """The boards are those of an x86-64 host; elsewhere a kernel would need a cross compiler nobody has tried."""
+    """The boards need an x86-64 host; other hosts would need a cross compiler, which is untested."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     ok = sys.platform == "linux" and platform.machine() == "x86_64"
     return Finding(ok, "machine", machine, "an x86-64 Linux machine")
@@ -114,12 +111,12 @@ def _program(name: str, command: list[str]) -> Finding:
     try:
         return Finding(True, name, proc.capture(command).strip().splitlines()[0])
     except (InfraError, IndexError) as error:
-        return Finding(False, name, str(error), "remove the cache's venv directory; ./ferry makes it anew")
+        return Finding(False, name, str(error), "remove the cache's venv directory; ./ferry sets it up again")
 
 
 def _room(what: str, where: Path, needed: int) -> Finding:
     free = shutil.disk_usage(where).free
-    # What the cache already holds needs no more room.
+    # A cache with kernels in it needs little more space.
     enough = free >= needed or (where / "kernels").is_dir()
     return Finding(enough, what, f"{where}, {free / 1e9:.0f} GB free", f"--cache DIR with {needed / 1e9:.0f} GB free")
 
@@ -130,14 +127,14 @@ def _memory() -> Finding:
 
 
 def _kvm() -> Finding:
-    """Never a fault: the boards run without it."""
+    """Always ok: the boards run without it."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return Finding(True, "KVM", "none; emulation, several times slower")
-    return Finding(True, "KVM", "/dev/kvm is there; the first boot probes whether it works")
+        return Finding(True, "KVM", "none: emulation, several times slower")
+    return Finding(True, "KVM", "/dev/kvm exists; the first boot tests it")
 
 
 def _vfio_user() -> Finding:
-    """Never a fault: only the boards with device models need it, and they fetch it."""
+    """Always ok: only the boards with device models need it, and they fetch it."""
     found = packages.qemu_at_hand()
     return Finding(True, packages.DEVICE,
                    str(found) if found else "to be fetched from Debian when x86-ptdma first boots")
@@ -156,7 +153,7 @@ def _source() -> Finding:
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sub.add_parser(
-        "doctor", help="say what this machine has, what it lacks, and the next command; exit 3 when it lacks"
+        "doctor", help="list what this machine has and lacks, and the next command; exit 3 if it lacks anything"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Installs what the doctor finds missing, by Debian's apt and nothing else."""
+"""The verb `setup`: install the packages that `doctor` finds missing, by Debian's apt."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def _install(packages: list[str]) -> list[str]:
     listed = " ".join(packages)
     if not shutil.which("apt-get"):
         raise InfraError(
-            f"missing here: {listed}; only Debian's apt is known to this tool",
-            hint="install what your system calls these packages, then ./ferry doctor",
+            f"missing here: {listed}; ferry can install packages by Debian's apt only",
+            hint="install your system's equivalents of these packages, then ./ferry doctor",
         )
     if os.geteuid() != 0:
         raise InfraError(f"missing here: {listed}; only root may install them", hint=f"sudo apt-get install {listed}")
     apt.install(packages, paths.cache_dir() / "apt-install.log")
     still = [requirement.package for requirement in doctor.absent() if requirement.package in packages]
     if still:
-        raise InfraError(f"apt installed {listed}, yet missing are: {' '.join(still)}", hint="./ferry doctor")
+        raise InfraError(f"apt installed {listed}, but missing are still: {' '.join(still)}", hint="./ferry doctor")
     return packages
 
 
@@ -52,5 +52,5 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def run(args: argparse.Namespace) -> int:
     done = install_missing()
-    progress.note(f"installed {' '.join(done)}" if done else "everything needed is here")
+    progress.note(f"installed {' '.join(done)}" if done else "nothing is missing")
     return 0

@@ -10,7 +10,7 @@ from ferry.series.source import obtain
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub.add_parser("source", help="fetch, verify and unpack the base kernel; print where it is")
+    sub.add_parser("source", help="fetch, verify and unpack the base kernel; print its directory")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,10 +20,6 @@ STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
 """Without the first option, `update` succeeds if the mirror is unreachable."""
 
 
-def _etc() -> Path:
-    return Path(os.environ.get("FERRY_APT_ETC", "/etc/apt"))
-
-
 def _one_line_entries(text: str) -> Iterator[tuple[str, str]]:
     """(address, suite) of each `deb [options] ADDRESS SUITE COMPONENT...` line."""
     for line in text.splitlines():
@@ -63,7 +59,7 @@ def mirror(etc: Path | None = None) -> str:
 
     Raises InfraError if apt's sources have none.
     """
-    for address, suite in entries(etc or _etc()):
+    for address, suite in entries(etc or Path(os.environ.get("FERRY_APT_ETC", "/etc/apt"))):
         if "security" in suite or "security" in address or "/" in suite:
             continue
         if re.search(r"/debian/?$", address) or re.match(r"(bookworm|trixie|forky|stable|testing|sid)\b", suite):

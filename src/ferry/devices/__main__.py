@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The process that serves a boot's models: python -m ferry.devices --share DIR --sockets DIR NAME...
 
-It says "ready" on standard output once QEMU can connect, and ends when its standard input does: whatever becomes of the
-process that started it, it does not outlive that, nor do its sockets.
+It prints "ready" once QEMU can connect, and ends at the end of its standard input. So neither it nor its sockets
+outlive the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ferry.devices.server import Server, listen
 
 MODELS = {ptdma.NAME: ptdma.make, ae4dma.NAME: ae4dma.make}
 SWITCH_S = 0.0005
-"""A register access waits for a thread that computes at most that long: Python's own 5 ms are a hundred accesses."""
+"""A register access waits at most this long for a computing thread. Python's default of 5 ms is 100 times an access."""
 POLL_S = 0.05
-"""How soon a request for the counters is seen."""
+"""Interval at which requests for the counters are polled (s)."""
 
 
 class Reporter:
-    """Writes the counters; the share's control file and requests are seen to here."""
+    """Writes the counters, at the end and on request."""
 
     def __init__(self, share: Path, faults: Faults, devices: Sequence[Device]) -> None:
         self._share = share
@@ -47,7 +47,7 @@ class Reporter:
         })
 
     def answer_requests(self) -> None:
-        """For ever: a request that has gone was answered."""
+        """Poll for requests for ever; remove each request once it is answered."""
         request = self._share / REQUEST
         while True:
             if request.exists():

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """AE4DMA (1022:149b) as drivers/dma/amd/ae4dma of Linux 7.3 expects it; not AMD's hardware.
 
-Up to 16 queues, as many as the driver's parameter max_hw_q says (1 by default), each a ring of 32-byte descriptors
-between a read and a write index, with an interrupt vector of its own. What became of a descriptor is written into it;
-after an error the queue goes on.
+Up to 16 queues, according to the driver's parameter max_hw_q (default 1), each a ring of 32-byte descriptors between a
+read and a write index, with its own interrupt vector. The device writes the result into the descriptor; after an error
+the queue goes on.
 
-When a client terminates a channel, the driver writes 0 to the queue's first register, PTDMA's control register, and
-nothing ever sets it again. The model keeps that value and goes on: one that stopped would be of no use after the first
-termination. So what was under way then still writes to memory, as it may in hardware.
+When a client terminates a channel, the driver writes 0 to the queue's first register, which is PTDMA's control
+register, and never sets it again. The model keeps that value and goes on: if it stopped, the queue would be useless
+after the first termination. Descriptors in flight at that time still write to memory, therefore, as in hardware.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "ae4dma"
 REGISTER_BAR = 0
 REGISTER_BYTES = 0x1000
 QUEUES = 16
-"""The driver asks for exactly that many interrupt vectors, however many queues it uses."""
+"""The driver requests exactly so many interrupt vectors, whatever number of queues it uses."""
 QUEUE_BYTES = 0x20
 
 CONTROL, SIZE, READ_INDEX, WRITE_INDEX, INTERRUPT_STATUS, BASE_LOW, BASE_HIGH = 0, 0x8, 0xC, 0x10, 0x14, 0x18, 0x1C
@@ -30,7 +30,7 @@ INTERRUPT_ON_COMPLETION = 2
 """Bit of a descriptor's first byte."""
 DESCRIPTOR = struct.Struct("<IBBHIIQQ")
 STATUS_OFFSET = 4
-"""Of the descriptor's status byte, behind which stands the error code."""
+"""Values of the descriptor's status byte, which precedes the error code."""
 COMPLETED, FAILED = 3, 4
 ERROR_CODE = 20
 """The driver calls 16 to 31 firmware errors."""
@@ -78,9 +78,9 @@ class Ae4dmaQueue(Queue):
 
 
 def make(faults: Faults) -> Device:
-    """The device with all its queues; those that the driver does not use stay idle."""
+    """The device with all its queues; the driver may use only some of them."""
     identity = Identity(vendor=0x1022, device=0x149B, vectors=QUEUES, register_bar=REGISTER_BAR,
                         register_bytes=REGISTER_BYTES)
-    # The first queue's registers follow the device's own, which take as much room as a queue's.
+    # The first queue's registers follow the device's own, which take as much space as a queue's.
     queues = {(index + 1) * QUEUE_BYTES: Ae4dmaQueue for index in range(QUEUES)}
     return Device(NAME, identity, faults, queues, QUEUE_BYTES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a queue did, in numbers, for a test to compare with what the driver and its client believe."""
+"""Counters of a queue, for a test to compare with those of the driver and of its client."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SCHEMA = 1
 
 @dataclass
 class Counters:
-    """Of one queue, since the boot: resets do not reset them.
+    """The counters of one queue since the boot: a reset of the device does not clear them.
 
-    descriptors = completed + errors + bad_addresses + stalls + abandoned + the one under way, if any.
+    descriptors = completed + errors + bad_addresses + stalls + abandoned + the one in flight, if any.
     """
 
     descriptors: int = 0
@@ -24,23 +24,23 @@ class Counters:
     completed: int = 0
     """Reported as success, corrupt, partial and late ones included."""
     bytes: int = 0
-    """Really copied."""
+    """Bytes copied, of whatever result."""
     interrupts: int = 0
     errors: int = 0
-    """Reported as errors because a fault asked for it."""
+    """Reported as errors because of an injected fault."""
     bad_addresses: int = 0
-    """Reported as errors because of where they pointed."""
+    """Reported as errors because of an invalid address."""
     corrupt: int = 0
     partial: int = 0
     late: int = 0
     """Completed late."""
     stalls: int = 0
     abandoned: int = 0
-    """Under way, as late ones are for long, when the device was reset: never copied, never reported."""
+    """In flight at a reset of the device, such as late ones: neither copied nor reported."""
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
-    """Put the document there whole: whoever reads it at any time reads all of one."""
+    """Replace the document in one step: a reader always gets a complete one."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps({"schema": SCHEMA, **document}, indent=1) + "\n")
     os.replace(part, path)

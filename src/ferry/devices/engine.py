@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A queue of copy descriptors, worked off in order by a thread of its own; what all models have in common.
+"""A queue of copy descriptors, which a thread processes in order: the part that all models share.
 
-The server's thread writes registers, the queue's thread fetches, copies and completes. Registers are touched only with
-the queue's lock held; a copy is made without it, so that a register access never waits for one. A reset does wait: once
-it has returned, nothing that was fetched before it writes to the guest's memory or interrupts it any more.
+The server's thread writes registers; the queue's thread fetches, copies and completes. Both access registers under the
+queue's lock; a copy runs without the lock, so that a register access never waits for it. A reset does wait: after it
+returns, no descriptor fetched before it writes to the guest's memory or interrupts the guest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a queue is made with: where it belongs, what it reaches, what it is told."""
+    """The constructor's arguments of a queue: its device and index, the guest's memory, faults, and its interrupt."""
 
     device: str
     index: int
@@ -43,12 +43,12 @@ class Surroundings:
 
 
 class Queue(ABC):
-    """Registers and descriptors are the subclass's; the abstract methods are called with the lock held."""
+    """A subclass defines registers and descriptors; its methods are called with the lock held."""
 
     def __init__(self, around: Surroundings) -> None:
         self.counters = Counters()
         self.used = False
-        """Whether the driver ever wrote to it."""
+        """Whether the driver has written to it."""
         self.memory = around.memory
         self._around = around
         self._changed = threading.Condition(threading.RLock())
@@ -88,7 +88,7 @@ class Queue(ABC):
             return self.get(offset)
 
     def write(self, offset: int, value: int) -> None:
-        """Write a register, for the server; where that gives the queue's thread something to do, wake it."""
+        """Write a register, for the server; wake the queue's thread if there is a descriptor to run."""
         with self._changed:
             self.used = True
             self.put(offset, value)
@@ -102,7 +102,7 @@ class Queue(ABC):
         self._changed.notify_all()
 
     def reset(self) -> None:
-        """Abandon what is under way; return when nothing of it can happen any more."""
+        """Abandon the descriptor in flight; return once it can neither write to memory nor interrupt."""
         with self._changed:
             self._epoch += 1
             self.clear()
@@ -149,7 +149,7 @@ class Queue(ABC):
         self.finish(good)
 
     def _draw(self) -> tuple[Plan, Fault | None]:
-        """What shall become of this descriptor; their numbers start anew with each change of the control file."""
+        """The fault of the next descriptor; each change of the control file restarts the numbers of descriptors."""
         control = self._around.faults.current()
         if control.generation != self._generation:
             self._generation, self._number = control.generation, 0
@@ -158,13 +158,13 @@ class Queue(ABC):
         return plan, plan.draw(self._around.device, self._around.index, number)
 
     def _wait(self, epoch: int, seconds: float | None) -> bool:
-        """Let time pass, for ever when `seconds` is None; False when a reset came in between."""
+        """Wait, for ever if `seconds` is None; returns False after a reset."""
         if seconds == 0:
             return True
         return not self._changed.wait_for(lambda: self._epoch != epoch, seconds)
 
     def _carry_out(self, job: Job, fault: Fault | None) -> bool:
-        """Copy as much as the fault lets; whether the device then says that it went well."""
+        """Copy as much as the fault permits; returns whether the device reports success."""
         nothing = fault in (Fault.ERROR, Fault.CORRUPT)
         length = 0 if nothing else job.length // 2 if fault is Fault.PARTIAL else job.length
         self.counters.errors += fault is Fault.ERROR
@@ -180,7 +180,7 @@ class Queue(ABC):
         return fault is not Fault.ERROR
 
     def _copy(self, job: Job, length: int) -> None:
-        """Without the lock; `_copying` keeps a reset waiting."""
+        """Copy without the lock; `_copying` makes a reset wait."""
         if not length:
             return
         self._copying = True

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What goes wrong, and with which descriptors: a control file that may change at any time.
+"""Fault injection: a control file, which may change at any time, selects the faults and their descriptors.
 
     {"seed": 1, "error": 5, "delay_us": 20, "ae4dma": {"late": 100, "late_ms": 3000}}
 
-A rate of N lets one descriptor in N go wrong, 0 none. What stands at the top holds for every device; an object under a
-device's name replaces single keys for it. Where several faults meet in a descriptor, the first in RATES is taken.
+A rate of N injects the fault into one descriptor of N, 0 into none. Keys at the top are for every device; an object
+under a device's name overrides them for that device. If a descriptor gets several faults, the first in RATES applies.
 
-Which descriptors they are depends on nothing but seed, device, queue, kind and the descriptor's number in its queue,
-counted anew from each change of the file. So a run repeats, however its threads are scheduled.
+The choice of descriptors depends only on seed, device, queue, kind and the descriptor's number in its queue, counted
+from the last change of the file. So a run can be repeated, however its threads are scheduled.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any
 
 
 class Fault(Enum):
-    """What may become of one descriptor; the values are the keys of the control file."""
+    """A fault of one descriptor; the values are the keys of the control file."""
 
     STALL = "stall"
-    """Never completes; neither do those behind it, until the device is reset."""
+    """Never completes, and blocks the descriptors after it until the device is reset."""
     LATE = "late"
-    """Is copied, and completes, only after `late_ms`: to a client that gave up, a write to memory it may have freed."""
+    """Is copied and completes only after `late_ms`: a client that gave up may have freed the destination."""
     ERROR = "error"
     """Not copied; the device reports an error."""
     CORRUPT = "corrupt"
@@ -42,18 +42,18 @@ RATES = tuple(fault.value for fault in Fault)
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes wrong on one device: rates are one in so many descriptors, 0 is never."""
+    """The faults of one device: each rate is one in so many descriptors, 0 is never."""
 
     seed: int = 0
     stall: int = 0
     late: int = 0
     late_ms: int = 1000
-    """How late a late descriptor is."""
+    """Delay of a late descriptor (ms)."""
     error: int = 0
     corrupt: int = 0
     partial: int = 0
     delay_us: int = 0
-    """What every descriptor takes, on top of its copying."""
+    """Delay of every descriptor in addition to its copy (us)."""
 
     def draw(self, device: str, queue: int, number: int) -> Fault | None:
         """The fault of a queue's descriptor `number`, the same each time."""
@@ -72,7 +72,7 @@ KEYS = tuple(field.name for field in fields(Plan))
 
 
 def parse(text: str, devices: tuple[str, ...]) -> dict[str, Plan]:
-    """The plan of each device. Raises ValueError that says what is wrong with the control file."""
+    """The plan of each device. Raises ValueError with the reason if the control file is invalid."""
     document = json.loads(text)
     if not isinstance(document, dict):
         raise ValueError("not a JSON object")
@@ -90,7 +90,7 @@ def _plan(values: dict[str, Any]) -> Plan:
     for key, value in values.items():
         if key not in KEYS:
             raise ValueError(f"unknown key {key!r}; known: {', '.join(KEYS)}")
-        # A boolean is an int to Python, not to whoever writes "stall": true.
+        # To Python a boolean is an int; "stall": true is no rate.
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise ValueError(f"{key} is {value!r}, not a whole number from 0 up")
     return Plan(**values)
@@ -98,7 +98,7 @@ def _plan(values: dict[str, Any]) -> Plan:
 
 @dataclass(frozen=True)
 class Control:
-    """What is in force. `generation` counts the changes; `error` says why the file's last change is not in force."""
+    """The current plans. `generation` counts the changes; `error` is the reason if the last change was rejected."""
 
     plans: dict[str, Plan]
     generation: int = 0
@@ -106,7 +106,7 @@ class Control:
 
 
 class Faults:
-    """Follows the control file. A file that is gone means that nothing goes wrong."""
+    """Follows the control file. Without the file there are no faults."""
 
     def __init__(self, path: Path, devices: tuple[str, ...]) -> None:
         self._path = path
@@ -116,9 +116,9 @@ class Faults:
         self._control = Control(dict.fromkeys(devices, Plan()))
 
     def current(self) -> Control:
-        """What is in force now: a change of the file holds from the next descriptor that is fetched.
+        """The current plans: a change of the file applies to the next descriptor that is fetched.
 
-        A file that makes no sense leaves in force what was; it may be half written, so it is read again each time.
+        An invalid file changes nothing; it may be half written, so it is read again each time.
         """
         with self._lock:
             state = _identity(self._path)
@@ -137,7 +137,7 @@ class Faults:
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
-    """Differs after each change: file systems stamp times in ticks of some ms, so size and inode count as well."""
+    """Differs after each change: file systems have times in steps of some ms, so size and inode are included."""
     try:
         status = os.stat(path)
     except OSError:

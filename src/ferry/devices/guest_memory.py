@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's memory as a device sees it: ranges of bus addresses, each a part of a file shared with QEMU.
+"""The guest's memory for a device: ranges of bus addresses, each a part of a file shared with QEMU.
 
-A file is mapped once and whole, however many ranges lie in it: behind an IOMMU each page is a range.
+A file is mapped once as a whole, whatever number of ranges are in it: behind an IOMMU each page is a range.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 
 class BadAddress(Exception):
-    """The guest has not let the device at these addresses."""
+    """The guest has not mapped these addresses for the device."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """`bytes` are those of the bus addresses from `start`, below `end`."""
+    """`bytes` is the memory at the bus addresses from `start` to below `end`."""
 
     start: int
     end: int
@@ -28,10 +28,10 @@ class Range:
 
 
 class GuestMemory:
-    """What QEMU has mapped for one device. Safe to use from several threads.
+    """The memory that QEMU has mapped for one device. Threads may use it concurrently.
 
-    A copy is made with the lock held, so that what has been unmapped is not written to any more, as the guest may rely
-    on behind an IOMMU. Python's own lock lets only one of them run at a time anyway.
+    A copy holds the lock, so that after an unmap the device does not write to that memory: behind an IOMMU the guest
+    may rely on that. Copies would not run concurrently without it either, because of Python's global lock.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class GuestMemory:
         self._files: dict[tuple[int, int], memoryview] = {}
 
     def map(self, address: int, size: int, fd: int, offset: int, writable: bool) -> None:
-        """Let the device at `size` bytes of a file. The descriptor stays the caller's. Raises OSError, ValueError."""
+        """Map `size` bytes of a file. The caller keeps the file descriptor. Raises OSError, ValueError."""
         with self._lock:
             whole = self._file(fd)
             if offset + size > len(whole):
@@ -51,12 +51,12 @@ class GuestMemory:
             bisect.insort(self._ranges, made, key=lambda known: known.start)
 
     def unmap(self, address: int, size: int) -> None:
-        """Take these addresses from the device."""
+        """Unmap these addresses."""
         with self._lock:
             self._remove(address, address + size)
 
     def clear(self) -> None:
-        """Take everything, and let go of the files."""
+        """Unmap everything, and release the files."""
         with self._lock:
             self._ranges = []
             self._files = {}
@@ -67,14 +67,14 @@ class GuestMemory:
             return b"".join(self._pieces(address, size))
 
     def write(self, address: int, data: bytes) -> None:
-        """Raises BadAddress, also where the guest lets the device read only."""
+        """Raises BadAddress, also if the device may only read there."""
         with self._lock:
             for piece in self._pieces(address, len(data)):
                 _store(piece, memoryview(data)[: len(piece)])
                 data = data[len(piece) :]
 
     def copy(self, source: int, destination: int, size: int) -> None:
-        """Raises BadAddress; nothing is copied unless all of both ends is mapped."""
+        """Raises BadAddress; copies nothing unless source and destination are completely mapped."""
         with self._lock:
             sources = list(self._pieces(source, size))
             for target in list(self._pieces(destination, size)):
@@ -88,7 +88,7 @@ class GuestMemory:
                         del sources[0]
 
     def _remove(self, start: int, end: int) -> None:
-        """QEMU unmaps what it mapped, never a part of it."""
+        """QEMU unmaps ranges that it mapped, never a part of one."""
         self._ranges = [known for known in self._ranges if known.end <= start or end <= known.start]
 
     def _file(self, fd: int) -> memoryview:
@@ -99,7 +99,7 @@ class GuestMemory:
         return self._files[key]
 
     def _pieces(self, address: int, size: int) -> Iterator[memoryview]:
-        """The memory from `address` on, in as many pieces as it lies in. Raises BadAddress at the first gap."""
+        """The memory from `address` on, one piece for each range. Raises BadAddress at the first gap."""
         while size:
             piece = self._piece(address, size)
             yield piece

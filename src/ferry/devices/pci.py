@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A PCI function: its configuration space, its register BAR, its interrupt vectors, its queues.
 
-Taking bus mastering from it, as the kernel does when a driver lets go, resets it: a function without it may not touch
-memory any more. So a driver unbound and bound again finds it clean, whatever was under way or stuck.
+If the kernel disables bus mastering, as it does when a driver is unbound, the function resets itself, because it may
+not access memory any more. So a driver that is unbound and bound again finds it clean, whatever was in flight or stuck.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ SYSTEM_PERIPHERAL = bytes((0, 0x80, 0x08))
 MSIX_CAPABILITY = 0x40
 MSIX_ID = 0x11
 MSIX_BAR = 4
-"""QEMU keeps table and pending bits itself; the device only says where they are."""
+"""QEMU keeps table and pending bits itself; the device only tells their location."""
 MSIX_PENDING_OFFSET = 0x1000
 MSIX_BAR_BYTES = 0x2000
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What tells a driver that the device is its own, and where it finds what."""
+    """The IDs by which a driver matches the device, and the layout of its registers."""
 
     vendor: int
     device: int
@@ -61,14 +61,14 @@ def config_space(identity: Identity) -> bytearray:
 
 
 class Interrupts:
-    """An eventfd a vector, while the driver wants it."""
+    """One eventfd for each enabled vector."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._fds: dict[int, int] = {}
 
     def set(self, vector: int, fd: int | None) -> None:
-        """From now on `fd`, which is ours to close, or nothing."""
+        """Set or clear a vector's eventfd, which this object closes."""
         with self._lock:
             old = self._fds.pop(vector, None)
             if fd is not None:
@@ -86,7 +86,7 @@ class Interrupts:
 
 
 class Device:
-    """A function with queues, each at an offset of its register BAR; other registers only keep what is written."""
+    """A function with queues, each at an offset of its register BAR; other registers only keep the value written."""
 
     def __init__(self, name: str, identity: Identity, faults: Faults,
                  queues: Mapping[int, Callable[[Surroundings], Queue]], queue_bytes: int) -> None:
@@ -110,7 +110,7 @@ class Device:
         return bytes(self._config[offset : offset + size]).ljust(size, b"\0")
 
     def write_config(self, offset: int, data: bytes) -> None:
-        """What the guest may change: the command register, and what QEMU lets through of MSI-X."""
+        """Accept writes to the command register, and those to MSI-X's control that QEMU passes on."""
         was_master = self._config[COMMAND] & BUS_MASTER
         for at, byte in enumerate(data, start=offset):
             if at in (COMMAND, COMMAND + 1) or MSIX_CAPABILITY + 2 <= at <= MSIX_CAPABILITY + 3:
@@ -119,7 +119,7 @@ class Device:
             self.reset()
 
     def read(self, bar: int, offset: int, size: int) -> bytes:
-        """Registers are 4 bytes wide and read as such."""
+        """Registers are 4 bytes wide, and drivers read all 4."""
         value = 0
         if bar == self._register_bar:
             queue, inside = self._queue_at(offset)
@@ -143,7 +143,7 @@ class Device:
         return self._queues[start], offset - start
 
     def reset(self) -> None:
-        """As after power on; configuration and interrupts are QEMU's and the kernel's to set up again."""
+        """Reset all queues and registers; QEMU and the kernel set up configuration and interrupts again."""
         _log.info("%s: reset", self.name)
         self._resets += 1
         self._registers = {}
@@ -151,7 +151,7 @@ class Device:
             queue.reset()
 
     def report(self) -> dict[str, Any]:
-        """Counters of the queues that the driver ever touched, and what is to go wrong now."""
+        """Counters of the queues that the driver has used, and the current faults."""
         return {
             "resets": self._resets,
             "faults": asdict(self._faults.current().plans[self.name]),

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """PTDMA (1022:1498) as drivers/dma/amd/ptdma of Linux 7.3 expects it; not AMD's hardware.
 
-One queue of 32-byte descriptors between head and tail, both bus addresses, that runs while RUN is set. The ring is
-aligned to its size, so head wraps without the device knowing where it starts. After an error the queue halts with head
-on the failed descriptor, until the driver has moved head on and set RUN again.
+One queue of 32-byte descriptors between head and tail, both bus addresses, which runs while RUN is set. The ring is
+aligned to its size, so head can wrap although the device does not know the start of the ring. After an error the queue
+halts with head on the failed descriptor, until the driver has advanced head and set RUN again.
 
-RUN alone does not end a halt. The driver sets it after each tail that it writes, so where the device was quick to fail,
-it sets it after the error; a device that then ran the failed descriptor again would complete it twice, and the second
-time the driver (7.3.4) follows a descriptor that it has freed.
+RUN alone does not end a halt. The driver sets it after each write of tail; if the device failed quickly, that is after
+the error. A device that then ran the failed descriptor again would complete it twice, and at the second completion the
+driver (7.3.4) uses a descriptor that it has freed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INTERRUPT_ON_COMPLETION = 2
 """Bit of a descriptor's first word."""
 DESCRIPTOR = struct.Struct("<IIIIIIII")
 ERROR_CODE = 13
-"""Looked up by the driver in a table of 26 strings without a check: there it reads IDMA0_AXI_SLVERR, a failed read."""
+"""The driver uses it unchecked as index of a table of 26 strings: this one is IDMA0_AXI_SLVERR, a failed read."""
 
 
 class PtdmaQueue(Queue):
@@ -88,7 +88,7 @@ class PtdmaQueue(Queue):
 
 
 def _address(low: int, high: int) -> int:
-    """48 bits; above them stands the kind of memory, which is always the system's."""
+    """48 bits; the bits above are the type of memory, which is always system memory."""
     return (high & 0xFFFF) << 32 | low
 
 

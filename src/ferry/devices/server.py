@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Serves one device to one QEMU after the other: each request is answered before the next is read."""
+"""Serves one device to one QEMU at a time; answers each request before it reads the next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Server:
-    """Turns requests into what the device understands; a handler returns the reply's payload."""
+    """Translates requests into calls of the device; a handler returns the reply's payload."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -37,14 +37,14 @@ class Server:
         }
 
     def serve_all(self, listening: socket.socket) -> None:
-        """Serve whoever connects, one at a time, for ever."""
+        """Serve one connection after the other, for ever."""
         while True:
             connection, _ = listening.accept()
             with connection:
                 self.serve(connection)
 
     def serve(self, connection: socket.socket) -> None:
-        """Serve until the peer leaves; then the device forgets the peer's memory and interrupts."""
+        """Serve until the peer disconnects; then reset the device, and drop the peer's memory and interrupts."""
         try:
             while request := vfio_user.receive(connection):
                 self._answer(connection, request)
@@ -75,7 +75,7 @@ class Server:
         return vfio_user.version_payload()
 
     def _dma_map(self, request: Message) -> bytes:
-        """Memory that comes without a file (ROMs) is none that a driver would copy to or from."""
+        """Ignores memory without a file (ROMs): drivers do not copy to or from it."""
         _, flags, offset, address, size = vfio_user.DMA_MAP.unpack_from(request.payload)
         if request.fds:
             writable = bool(flags & vfio_user.DMA_WRITABLE)
@@ -105,7 +105,7 @@ class Server:
         return vfio_user.IRQ_INFO.pack(vfio_user.IRQ_INFO.size, flags, index, count)
 
     def _set_irqs(self, request: Message) -> bytes:
-        """Vectors named without a descriptor are switched off."""
+        """A vector without a file descriptor is disabled."""
         _, flags, index, start, count = vfio_user.SET_IRQS.unpack_from(request.payload)
         if index != Irq.MSIX:
             return b""

@@ -14,13 +14,13 @@ HEADER = struct.Struct("<HHIII")
 """Message id, command, size with this header, flags, error number."""
 REPLY, NO_REPLY, ERROR = 0x1, 0x10, 0x20
 MAX_FDS = 16
-"""QEMU refuses to hear of more."""
+"""QEMU accepts no more."""
 MAX_TRANSFER_BYTES = 1 << 20
 MAX_MESSAGE_BYTES = MAX_TRANSFER_BYTES + 4096
 
 
 class Command(IntEnum):
-    """What a client asks of a device."""
+    """The requests of a client."""
 
     VERSION = 1
     DMA_MAP = 2
@@ -67,7 +67,7 @@ DMA_UNMAP = struct.Struct("<IIQQ")
 """Own size, flags, bus address, size."""
 DMA_UNMAP_ALL = 2
 REGION_ACCESS = struct.Struct("<QII")
-"""Offset, region, number of bytes, which follow where they are written or were read."""
+"""Offset, region, number of bytes; the bytes follow in a write request and in the reply to a read."""
 VERSION = struct.Struct("<HH")
 
 
@@ -77,7 +77,7 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A request; the descriptors are ours to close."""
+    """A request; the receiver closes the file descriptors."""
 
     id: int
     command: int
@@ -91,9 +91,9 @@ class Message:
 
 
 def receive(connection: socket.socket) -> Message | None:
-    """The next request, None when the peer has gone. Raises ProtocolError, OSError.
+    """The next request; None if the peer has disconnected. Raises ProtocolError, OSError.
 
-    Descriptors travel with a message's first byte.
+    File descriptors arrive with a message's first byte.
     """
     first, ancillary, _, _ = connection.recvmsg(HEADER.size, socket.CMSG_SPACE(MAX_FDS * 4))
     if not first:
@@ -123,12 +123,12 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
 
 
 def reply(connection: socket.socket, request: Message, payload: bytes = b"", error: int = 0) -> None:
-    """Answer a request, with an error number (errno) when it failed."""
+    """Answer a request, with an errno if it failed."""
     flags = REPLY | (ERROR if error else 0)
     connection.sendall(HEADER.pack(request.id, request.command, HEADER.size + len(payload), flags, error) + payload)
 
 
 def version_payload() -> bytes:
-    """What we are and how much we take at once."""
+    """The protocol version, and the limits of this server."""
     able = {"capabilities": {"max_msg_fds": MAX_FDS, "max_data_xfer_size": MAX_TRANSFER_BYTES}}
     return VERSION.pack(0, 0) + json.dumps(able).encode() + b"\0"

@@ -151,7 +151,7 @@ def make(
     stage: progress.Stage,
     steps: int,
 ) -> None:
-    """Run the kernel's make. `steps` estimates its lines of output, for the bar, until a whole build counted them.
+    """Run the kernel's make. `steps` estimates its lines of output for the progress bar, until a build counts them.
 
     Raises InfraError with the first compiler error.
     """

@@ -16,7 +16,7 @@ from ferry.series.patches import Patch
 from ferry.series.source import Source
 
 _STEP_BOARD = "x86-numa"
-#: What the series changes, and the file systems, whose headers it changes; with the tests and the checkers.
+#: The directories that the series change, and the file systems, which include headers that they change.
 _STEP_TARGETS = ("mm/", "fs/", "kernel/fork.o", "drivers/ferry/", "drivers/dma/amd/")
 
 
@@ -29,7 +29,7 @@ def _refuse_warnings(log: Path) -> None:
 
 
 def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
-    """Compile what a patch touches after each of them, unless the cache says that this very step was compiled."""
+    """Compile _STEP_TARGETS after each patch of each series, unless the cache has this step."""
     listed = patches.all_series()
     steps = [(series, number) for series in listed for number in range(1, len(series.patches) + 1)]
     for done, (series, number) in enumerate(steps):
@@ -47,7 +47,7 @@ def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
 
 
 def _step_key(source: Source, series: Sequence[Patch]) -> str:
-    """Names what a step is made of: source, compiler, configuration, patches, the overlay files they introduce."""
+    """The key of a step: a hash of source, compiler, configuration, patches and the overlay files they introduce."""
     board, overlay = boards.load(_STEP_BOARD), patches.overlay_files()
     parts: list[str | bytes] = [source.key, toolchain.version(), board.arch, *_STEP_TARGETS]
     parts += [path.read_bytes() for path in config.fragments(board, "ferry", debug=True)]

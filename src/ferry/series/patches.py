@@ -104,11 +104,9 @@ def all_series() -> list[Series]:
 
     for name in wanted:
         add(name, ())
-    return [Series(name, requires, _patches(name)) for name, requires in closures.items()]
-
-
-def _patches(name: str) -> tuple[Patch, ...]:
-    return tuple(Patch(path, path.read_text()) for path in sorted((series_dir() / name).glob("*.patch")))
+    found = {name: sorted((series_dir() / name).glob("*.patch")) for name in closures}
+    return [Series(name, requires, tuple(Patch(path, path.read_text()) for path in found[name]))
+            for name, requires in closures.items()]
 
 
 def find(name: str) -> Series:
@@ -131,11 +129,8 @@ def prerequisites(series: Series) -> list[Patch]:
 
 def introduced(patch: Patch, files: dict[str, Path]) -> list[str]:
     """The overlay files that a patch introduces; a directory stands for all files under it."""
-    return [name for name in files if any(_covers(path, name) for path in patch.overlay)]
-
-
-def _covers(path: str, name: str) -> bool:
-    return name == path or name.startswith(path.rstrip("/") + "/")
+    return [name for name in files
+            if any(name == path or name.startswith(path.rstrip("/") + "/") for path in patch.overlay)]
 
 
 def apply_onto(source: Source, series: Sequence[Patch], scratch: Path, *, exact: bool = False) -> dict[str, Path]:

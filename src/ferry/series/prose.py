@@ -28,7 +28,7 @@ COUNTED = {
 
 @dataclass
 class Figures:
-    """What was counted in some texts, and the sentences that count against a limit, each with its file."""
+    """Counts over some texts, and the sentences that count against a limit, each with its file."""
 
     words: int = 0
     sentences: int = 0

@@ -17,7 +17,7 @@ LOAD_S = 30
 QUICK_LOAD_S = 10
 #: In addition to the time under load: to touch the memory, to stop the stressors, and for the final checks.
 AROUND_S = 120
-#: In the first run of a boot the kernel allocates what it keeps (slabs, stacks, inodes of programs): that is no leak.
+#: In the first run of a boot the kernel allocates memory that it keeps (slabs, stacks, inodes): that is no leak.
 #: A short run comes first, therefore, and its own memory check allows this much (KiB).
 WARMUP_S = 10
 WARMUP_LEAK_KIB = 64 * 1024

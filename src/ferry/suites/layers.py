@@ -22,7 +22,7 @@ ENTRY = "ferry.__main__"
 
 
 def python(source: Path) -> Iterator[str]:
-    """What is wrong with the imports of the package `ferry` in `source`: layers, circles, imports inside functions."""
+    """Imports of the package `ferry` in `source` that break a rule: layers, circles, imports inside functions."""
     modules = {_name(source, path): path for path in sorted((source / "ferry").rglob("*.py"))}
     graph: dict[str, dict[str, set[str]]] = {}
     for name, path in modules.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boots a built kernel, runs one command in it, brings back its status, its files and its console.
+"""Boot a built kernel and run one command in it; return the command's status, its files and the console.
 
 The guest sees the host's files read-only, and one shared directory read-write at the path in $FERRY_SHARE. The
-command's exit status comes back through a file there: a guest that dies leaves none.
+command's exit status comes back through a file in that directory: a guest that dies leaves none.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ def boot(
 ) -> BootResult:
     """Boot `kernel` on `board` and run `command` by sh in it, for at most `timeout_s` seconds in all.
 
-    `carry` names what the command needs of this machine's files, for boards whose guest does not see them: beside the
-    share, the kernel's modules, and guest/'s programs and scripts, which are always there.
+    `carry` names files of this machine that the command needs, for boards whose guest does not see the host's file
+    system. It always has the share, the kernel's modules, and the programs and scripts of guest/.
 
-    `expected` are reports that the command provokes, and which are no splats.
+    `expected` are reports that the command provokes: they are no splats.
 
-    A guest that says nothing for `silence_s` seconds counts as one that hangs. One whose kernel has oopsed has
-    proc.DYING_S left: threads may wait for ever for the one that died, and those that do not, come to an end.
+    A guest that prints nothing for `silence_s` seconds hangs. After an oops it has proc.DYING_S left: threads that wait
+    for the one that died never end, the others do.
 
-    `share` is made when missing; its console.log holds all the guest said, each line of which goes to `on_line`.
-    Raises Splat when the kernel complained, TimedOut, and InfraError when the guest ended
-    without the command's status; AllSkipped where this machine cannot have the board.
+    `share` is created if missing; console.log in it has the guest's whole output, each line of which goes to `on_line`.
+    Raises Splat if the kernel reported a problem; TimedOut; InfraError if the guest ended without the command's status;
+    AllSkipped if the board cannot run on this machine.
     """
     boards.require(board)
     share.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def boot(
     except Splat as error:
         if not tcg.stale_breakpoint(error.log):
             raise
-        progress.note(f"{board.name}: {error.cause}: QEMU ran code that was already patched; booting again")
+        progress.note(f"{board.name}: {error.cause}: a stale breakpoint of QEMU; booting again")
     return once()
 
 
@@ -97,7 +97,8 @@ def _boot_once(
     console = share / "console.log"
     try:
         with _prepared(board, kernel, share, append, carry) as (line, bring_back):
-            env = _environment()
+            # Without these, virtme-ng would read the user's configuration file and QEMU would look for a sound card.
+            env = {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
             proc.run(line, log=console, timeout=timeout_s, silence=silence_s, dying=splat.crippling, progress=on_line,
                      cwd=share, env=env)
             missing = bring_back()
@@ -113,7 +114,7 @@ def _boot_once(
 def _prepared(
     board: Board, kernel: Kernel, share: Path, append: Sequence[str], carry: Sequence[Path]
 ) -> Iterator[tuple[list[str | Path], Callable[[], str]]]:
-    """The command that runs the guest, and what to call after it: that says why the guest's files did not come."""
+    """The command that runs the guest, and a function to call after it, which returns why files are missing."""
     if board.runner == "initramfs":
         with initramfs.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
             yield started.line, started.bring_back
@@ -123,13 +124,8 @@ def _prepared(
             yield make_line(equipped, kernel, share, append, _SCRIPT), lambda: ""
 
 
-def _environment() -> dict[str, str]:
-    """virtme-ng reads a configuration file of the user's, QEMU looks for a sound card: a lab depends on neither."""
-    return {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
-
-
 def _write_script(share: Path, command: str) -> None:
-    """The command runs in a shell of its own, so that `exit` in it does not lose the status."""
+    """The command runs in a separate shell, so that an `exit` in it does not skip the status."""
     (share / f"{_SCRIPT}.inner").write_text(command + "\n")
     quoted = shlex.quote(str(share))
     script = share / _SCRIPT
@@ -154,24 +150,24 @@ def _status(board: Board, share: Path, console: Path, missing: str) -> int:
         return int((share / _STATUS).read_text())
     except (OSError, ValueError) as error:
         lines = [line for line in console.read_text(errors="replace").splitlines() if line.strip()]
-        said = lines[-1][-200:] if lines else "nothing"
+        last = lines[-1][-200:] if lines else "none"
         why = f" ({missing})" if missing else ""
         raise InfraError(
-            f"{board.name}: the guest ended without running its command to the end{why}; its last words: {said}",
+            f"{board.name}: the guest ended without running its command to the end{why}; its last line: {last}",
             hint="./ferry doctor",
             log=console,
         ) from error
 
 
 def _uml_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
-    """UML's init is the command itself, then power off; the host's root is mounted read-only, the share over it."""
+    """UML's init is a script: it mounts the share over the host's root, runs the command and powers off."""
     init = share / ".ferry-init"
     quoted = shlex.quote(str(share))
     init.write_text(
         "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t debugfs none /sys/kernel/debug\n"
         "mount -t tmpfs tmpfs /dev/shm 2>/dev/null\n"
         f"mount -t hostfs -o {quoted} none {quoted}\nsh {quoted}/{script}\n"
-        # reboot(2) asked by sysrq: needs no program of an init system.
+        # Powering off by sysrq needs no program of an init system.
         "sync\nexec poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger\nsleep 5\n"
     )
     init.chmod(0o755)

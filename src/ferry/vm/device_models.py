@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Starts the models that a board names, and tells QEMU where to find them, for as long as a boot takes."""
+"""Run a board's device models during a boot, and make QEMU's options for them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from ferry.devices import COUNTERS, LOG, REQUEST
 from ferry.errors import InfraError
 
 END_S = 10.0
-"""It has nothing left to do but to write its counters."""
+"""The time that the models' process has to write its counters at the end (s)."""
 
 
 @contextlib.contextmanager
 def attached(board: Board, share: Path) -> Iterator[Board]:
-    """The board with the options of its devices, whose models run until the block ends.
+    """The board with QEMU's options for its devices, whose models run until the block ends.
 
-    Raises InfraError when the models do not start, or did not last until a block that ended well.
+    Raises InfraError if the models do not start, or if they ended before a block that raised nothing.
     """
     if not board.devices:
         yield board
         return
     for stale in (COUNTERS, REQUEST):
         (share / stale).unlink(missing_ok=True)
-    # Not in the share: the address of a socket has at most 107 bytes.
+    # Not in the share: the path of a socket has at most 107 bytes.
     sockets = Path(tempfile.mkdtemp(prefix="ferry-"))
     with (share / LOG).open("wb") as log:
         process = _start(board.devices, share, sockets, log.fileno())
@@ -50,7 +50,7 @@ def attached(board: Board, share: Path) -> Iterator[Board]:
 
 
 def qemu_options(devices: Sequence[str], node: int, sockets: Path) -> tuple[str, ...]:
-    """A host bridge of the memory node, which the kernel asks for a device's node, and a port for each device."""
+    """A PCI host bridge at the memory node, from which a device takes its node, and a port for each device."""
     options = ["-device", f"pxb-pcie,id=dma,bus_nr=64,numa_node={node}"]
     for number, name in enumerate(devices):
         port = f"dma{number}"
@@ -65,17 +65,17 @@ def _start(devices: Sequence[str], share: Path, sockets: Path, log: int) -> subp
     source = str(paths.repo_root() / "src")
     inherited = os.environ.get("PYTHONPATH")
     env = {**os.environ, "PYTHONPATH": f"{source}:{inherited}" if inherited else source}
-    # A session of its own: Ctrl-C ends the guest, then we end the models.
+    # A separate session: Ctrl-C ends the guest; then this process ends the models.
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env,
                             start_new_session=True)
 
 
 def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Its first line, or the end of its output when it could not start."""
+    """Wait for its first line. Raises InfraError if the process ends instead."""
     assert process.stdout is not None
     if process.stdout.readline() != b"ready\n":
         lines = log.read_text(errors="replace").splitlines()
-        raise InfraError(f"the device models do not start: {lines[-1] if lines else 'no word from them'}", log=log)
+        raise InfraError(f"the device models do not start: {lines[-1] if lines else 'they printed nothing'}", log=log)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

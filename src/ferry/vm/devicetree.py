@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The device tree of the zcu102 board: the part of QEMU's xlnx-zcu102 that a guest of ours uses, as two memory nodes.
+"""The device tree of the zcu102 board: the part of QEMU's xlnx-zcu102 that the guests use, as two memory nodes.
 
-The kernel's own tree for this board wants firmware that QEMU has not: it asks that for every clock. Here each clock is
-fixed, so the drivers are the real ones and nothing else is needed. Which CPUs, memory and DMA engines are near each
-other is the board description's; the hardware knows no nodes.
+The kernel's own tree for this board needs firmware that QEMU lacks: drivers ask it for every clock. In this tree each
+clock is fixed, so the real drivers work without the firmware. The hardware has no nodes: the board description assigns
+CPUs, memory and DMA engines to them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ferry.errors import InfraError, UsageError
 
 MIB = 1 << 20
 DISTANCE = {True: 10, False: 20}
-"""To itself, to the other node, as on any machine of two sockets."""
+"""To itself, to the other node, as on a machine with two sockets."""
 LOW_MIB = 2048
-"""Of memory from address 0 on; what a machine has more of lies from HIGH on."""
+"""Memory from address 0 on; the rest of a machine's memory begins at HIGH."""
 HIGH = 0x8_0000_0000
 UARTS = ((0xFF000000, 21), (0xFF010000, 22))
-"""Addresses and interrupts (SPI) of the console and of the line on which results come back."""
+"""Addresses and interrupts (SPI) of the console and of the line that carries the results."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ def source(board: Board) -> str:
 
 
 def machine_mib(board: Board) -> int:
-    """The memory that QEMU's machine must have, so that what can be added lies from HIGH on."""
+    """The memory of QEMU's machine, such that the memory to add at run time begins at HIGH."""
     return LOW_MIB + board.added_mib if board.added_mib else board.memory_mib
 
 
 def compile_to(board: Board, out: Path) -> None:
-    """Compile the board's tree with dtc. Raises InfraError with what dtc says."""
+    """Compile the board's tree with dtc. Raises InfraError with the error of dtc."""
     text = out.with_suffix(".dts")
     text.write_text(source(board))
     log = out.with_suffix(".log")
     if proc.run(["dtc", "-I", "dts", "-O", "dtb", "-o", out, text], log=log).status:
-        raise InfraError(f"dtc refuses the device tree of {board.name}: {log.read_text().strip()[-300:]}", log=log)
+        raise InfraError(f"dtc rejects the device tree of {board.name}: {log.read_text().strip()[-300:]}", log=log)
 
 
 def _memory(board: Board) -> Iterator[str]:
@@ -105,11 +105,11 @@ def _memory(board: Board) -> Iterator[str]:
 
 
 def _added(board: Board) -> str:
-    """Memory that no node has until a driver gives it to the last one; see machine_mib."""
+    """Memory that belongs to no node until a driver adds it to the last one; see machine_mib()."""
     if not board.added_mib:
         return ""
     if board.memory_mib > LOW_MIB:
-        raise UsageError(f"{board.name}: added_mib wants nodes of {LOW_MIB} MiB together at most, "
+        raise UsageError(f"{board.name}: added_mib needs nodes of {LOW_MIB} MiB together at most, "
                          f"not {board.memory_mib}")
     return (f'\tpmem@{HIGH:x} {{ compatible = "pmem-region"; volatile; reg = <{_pair(HIGH)} '
             f"{_pair(board.added_mib * MIB)}>; numa-node-id = <{len(board.nodes) - 1}>; }};\n")
@@ -131,13 +131,13 @@ def _cpus(board: Board) -> Iterator[str]:
 
 
 def cpu_numbers(text: str) -> list[int]:
-    """CPUs in QEMU's spelling: "0-1" is 0 and 1, "" none."""
+    """CPUs in QEMU's syntax: "0-1" is 0 and 1, "" none."""
     first, _, last = text.partition("-")
     return list(range(int(first), int(last or first) + 1)) if text else []
 
 
 def _bus(nodes: int) -> Iterator[str]:
-    """Serial lines, and the engines in as many groups of neighbours as there are nodes."""
+    """Serial lines, and the engines in as many consecutive groups as there are nodes."""
     yield '\taxi {\n\t\tcompatible = "simple-bus";\n\t\t#address-cells = <2>;\n\t\t#size-cells = <2>;\n'
     yield "\t\tranges;\n\t\tinterrupt-parent = <&gic>;\n"
     for number, (address, interrupt) in enumerate(UARTS):
@@ -151,7 +151,7 @@ def _bus(nodes: int) -> Iterator[str]:
 
 
 def _engine(engine: Engine, node: int) -> str:
-    """Coherent, which the chip's engines are not by default but QEMU's are: it copies within the memory CPUs see."""
+    """Coherent, unlike the chip's engines by default: QEMU copies within the memory that the CPUs see."""
     return (f"\t\tdma-controller@{engine.address:x} {{\n"
             '\t\t\tcompatible = "xlnx,zynqmp-dma-1.0";\n'
             f"\t\t\treg = <{_pair(engine.address)} 0x0 0x1000>;\n\t\t\tinterrupts = <0 {engine.interrupt} 4>;\n"

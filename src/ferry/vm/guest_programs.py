@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Builds the programs that run inside (guest/) into the cache, keyed by their content."""
+"""Build the programs of guest/ into the cache, keyed by their content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ferry.kernel import toolchain
 
 
 def programs(arch: str = "x86_64") -> dict[str, Path]:
-    """Every guest program by its name, for `arch` in the kernel's spelling; static unless that is this machine's.
+    """Every guest program by its name, for `arch` (ARCH= of the kernel's make); static if that is not this machine's.
 
     Raises InfraError with the compiler's first error.
     """
@@ -39,7 +39,7 @@ def _key(directory: Path, arch: str) -> str:
 
 
 def _cross_variables(arch: str) -> list[str]:
-    """What makes guest/Makefile build for a guest that has none of this machine's libraries."""
+    """Variables of guest/Makefile for a guest without this machine's libraries."""
     if not toolchain.is_foreign(arch):
         return []
     numa = packages.unpacked("libnuma-dev", arch) / "usr"
@@ -58,8 +58,8 @@ def _build(directory: Path, home: Path, arch: str) -> None:
             shutil.copy2(path, target)
         done = proc.run(["make", "-j2", *_cross_variables(arch)], cwd=work, log=log, timeout=300)
         if done.status:
-            said = next((line for line in done.tail if "error" in line), "see the log")
-            raise InfraError(f"guest/ does not build: {said}", hint="./ferry setup (libnuma-dev?)", log=log)
+            reason = next((line for line in done.tail if "error" in line), "see the log")
+            raise InfraError(f"guest/ does not build: {reason}", hint="./ferry setup (libnuma-dev?)", log=log)
         for path in list(work.rglob("*")):
             if path.is_file() and not path.suffix and os.access(path, os.X_OK):
                 shutil.move(path, scratch / path.name)

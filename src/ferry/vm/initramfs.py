@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest that sees nothing of the host, for machines without a bus that could carry a file system.
+"""A guest without access to the host's files, for machines without a bus that could carry a file system.
 
-All it needs goes in as an initramfs: the share, the kernel's modules, the guest programs and scripts, and what else the
-caller names, each at the path it has here, so that a command need not know where it runs; and a static busybox. What it
-writes into the share comes back over a second serial line, as a compressed archive whose end carries a checksum: one
-that was cut short is none.
+An initramfs holds all files that it needs: the share, the kernel's modules, the guest programs and scripts, and the
+files that the caller names, each at its path on the host, so that a command is the same on every board; and a static
+busybox. The files that the guest writes into the share return over a second serial line, as a compressed archive that
+ends with a checksum, so that an incomplete archive is rejected.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from ferry.kernel.build import Kernel
 from ferry.vm import devicetree, guest_programs
 
 LARGEST_BYTES = 256 << 20
-"""Of all that goes in: at first the guest holds it twice, packed and unpacked."""
+"""Limit for the files of the initramfs: at boot the guest holds them twice, packed and unpacked."""
 _COVERED = ("/dev", "/proc", "/sys")
-"""Where init mounts something: a file packed there would vanish."""
+"""Mount points of init: they would hide a file packed there."""
 _LINE = "/dev/ttyPS1"
 _NOT_CARRIED = ("console.log",)
-"""Of the share: what the host writes meanwhile."""
+"""Files of the share that the host writes during the boot."""
 
 _INIT = """\
 #!/bin/busybox sh
-# Everything packed here is of the year 1970, so what a command wrote is what is newer than that.
+# All packed files have times of 1970, so newer files are those that a command wrote.
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -61,14 +61,14 @@ poweroff -f
 
 @dataclass(frozen=True)
 class Guest:
-    """What to start, and where its answer will lie."""
+    """The command that runs the guest, and the file that receives its answer."""
 
     line: list[str | Path]
     answer: Path
     share: Path
 
     def bring_back(self) -> str:
-        """Put what the guest wrote into the share; else say why there is nothing, and leave the share as it is."""
+        """Put the files that the guest wrote into the share; if that fails, return the reason and change nothing."""
         return unpack(self.answer, self.share)
 
 
@@ -76,7 +76,7 @@ class Guest:
 def prepared(
     board: Board, kernel: Kernel, share: Path, command: str, append: Sequence[str], carry: Iterable[Path]
 ) -> Iterator[Guest]:
-    """A guest with the files `carry` whose init runs the share's `command`; what is made for it lasts as the block."""
+    """A guest with the files `carry` whose init runs the share's `command`; its files exist until the block ends."""
     scratch = paths.cache_dir() / "boots"
     scratch.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{board.name}-guest-", dir=scratch) as name:
@@ -92,7 +92,7 @@ def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) 
     line += ["-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot"]
     line += ["-serial", "stdio", "-serial", f"file:{home / 'answer'}"]
     line += ["-kernel", kernel.image, "-dtb", home / "board.dtb", "-initrd", home / "initramfs"]
-    # QEMU adds a node of its own to the device tree, which has the machine's memory in one piece from address 0 on.
+    # QEMU adds a node to the device tree with the machine's memory in one piece from address 0 on: mem= limits it.
     own = f"mem={board.memory_mib}M"
     return [*line, "-append", " ".join((*board.append, own, *append)), *board.qemu_options]
 
@@ -100,12 +100,14 @@ def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) 
 def write_initramfs(
     target: Path, board: Board, kernel: Kernel, share: Path, command: str, carry: Iterable[Path]
 ) -> None:
-    """Pack all that the guest needs. Raises UsageError when that is too much for its memory, or in a wrong place."""
+    """Pack the files that the guest needs. Raises UsageError if they are too large or under a mount point."""
     if any(share.is_relative_to(directory) for directory in _COVERED):
         raise UsageError(f"{board.name} cannot have its share in {share}", hint="--share DIR, on a disk")
     busybox = packages.unpacked("busybox-static", board.arch) / "bin/busybox"
     programs = guest_programs.programs(board.arch)
-    carried = [*kernel.modules.values(), *programs.values(), *_scripts(), *_shared(share), *carry]
+    scripts = sorted((paths.repo_root() / "guest/scripts").glob("*.sh"))
+    shared = sorted(path for path in share.rglob("*") if path.is_file() and path.name not in _NOT_CARRIED)
+    carried = [*kernel.modules.values(), *programs.values(), *scripts, *shared, *carry]
     size = sum(path.stat().st_size for path in carried)
     if size > LARGEST_BYTES:
         raise UsageError(f"{share} and the kernel's modules are {size >> 20} MiB; {board.name} takes "
@@ -113,7 +115,7 @@ def write_initramfs(
     init = _INIT.format(now=int(time.time()), line=_LINE, share=shlex.quote(str(share)), command=command)
     with target.open("wb") as out:
         archive = Writer(out)
-        # Where init says what goes wrong before it has mounted /dev.
+        # init prints errors to it before it has mounted /dev.
         archive.character_device("/dev/console", 5, 1)
         for directory in (*_COVERED, str(share)):
             archive.directory(directory)
@@ -124,16 +126,8 @@ def write_initramfs(
         archive.close()
 
 
-def _scripts() -> list[Path]:
-    return sorted((paths.repo_root() / "guest/scripts").glob("*.sh"))
-
-
-def _shared(share: Path) -> list[Path]:
-    return sorted(path for path in share.rglob("*") if path.is_file() and path.name not in _NOT_CARRIED)
-
-
 def unpack(answer: Path, share: Path) -> str:
-    """Put an archive's files into the share, all or none; what kept that from happening, or "" when all is well."""
+    """Put an archive's files into the share, all or none; returns the reason if none, otherwise ""."""
     if not answer.is_file() or not answer.stat().st_size:
         return "it sent no results"
     try:
@@ -147,7 +141,7 @@ def unpack(answer: Path, share: Path) -> str:
 
 
 def _extract(answer: Path, scratch: Path) -> None:
-    """Regular files and directories only, and none outside of `scratch`; to the checksum behind the last of them."""
+    """Extract regular files and directories, none outside of `scratch`; read on to the checksum after the last one."""
     with gzip.open(answer) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
         for member in archive:
             name = PurePosixPath(member.name)
@@ -180,14 +174,18 @@ _END = "TRAILER!!!"
 
 
 class Writer:
-    """Writes entries one after another, each once, its parent directories before it."""
+    """Writes a "newc" archive: each entry once, after its parent directories.
+
+    cpio(1) would take names, owners and times from the disk, and needs root for device nodes; gen_init_cpio of the
+    kernel takes no path with a space. Every time is 0, so that files which the guest changes are newer.
+    """
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self._seen: set[str] = {"."}
 
     def directory(self, path: str | Path) -> None:
-        """A directory and those it is in."""
+        """A directory and its parents."""
         self._entry(str(path), stat.S_IFDIR | 0o755, b"")
 
     def file(self, path: str | Path, data: bytes, mode: int = 0o644) -> None:
@@ -195,11 +193,11 @@ class Writer:
         self._entry(str(path), stat.S_IFREG | mode, data)
 
     def character_device(self, path: str | Path, major: int, minor: int) -> None:
-        """A device node, which a Python that is not root could not make on the disk."""
+        """A device node."""
         self._entry(str(path), stat.S_IFCHR | 0o600, b"", (major, minor))
 
     def close(self) -> None:
-        """End the archive; what it is written to stays open."""
+        """End the archive; the stream stays open."""
         self._write(_END, 0, b"", (0, 0))
 
     def _entry(self, path: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether KVM can boot a kernel here: /dev/kvm may be there and useless, so a probe boot decides, once a host boot."""
+"""Whether KVM can boot a kernel on this host. /dev/kvm can exist and not work, so a probe boot decides."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ferry.boards import Board
 from ferry.errors import FerryError
 
 PROBE_S = 15.0
-"""A kernel that runs under KVM says so within a second; one that hangs never does."""
+"""Under KVM the probe prints within a second, if KVM works."""
 
 
 def works(image: Path) -> bool:
-    """True when `image` says its first words under KVM on this host."""
+    """True if `image` boots under KVM on this host."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     record = paths.cache_dir() / f"kvm-{Path('/proc/sys/kernel/random/boot_id').read_text().strip()}"
@@ -28,12 +28,12 @@ def works(image: Path) -> bool:
 
 
 def used(board: Board, image: Path) -> bool:
-    """True when a boot of this board runs under KVM."""
+    """True if a boot of this board runs under KVM."""
     return board.kvm and works(image)
 
 
 def _probe(image: Path) -> bool:
-    """Boot without a root: a kernel that gets as far as the panic about it works."""
+    """Boot without a root file system: KVM works if the kernel gets to the panic about that."""
     command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-m", "256M", "-nodefaults", "-display", "none"]
     command += ["-serial", "stdio", "-no-reboot", "-kernel", str(image)]
     seen: list[str] = []

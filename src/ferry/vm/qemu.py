@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line of QEMU, by virtme-ng, for a board."""
+"""The command line of virtme-ng and QEMU for a board."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from ferry.debian import packages
 from ferry.kernel.build import Kernel
 from ferry.vm import kvm
 
+NVDIMM_IMAGE = "nvdimm"
+"""The NVDIMM's file in the run's directory, while a guest runs."""
+GUEST_MIB = 1024
+"""Memory of each node beside the struct pages of the private device: 64 bytes for every 4096."""
+
 
 def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
     newer = packages.qemu_with_vfio_user() if board.devices else None
-    # virtme-ng says a good deal less clearly that it is missing.
+    # virtme-ng's own error message does not name it.
     if not newer and not shutil.which(packages.QEMU):
         raise proc.missing_program(packages.QEMU)
     use_kvm = kvm.used(board, kernel.image)
     line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]
     line += ["--qemu", newer] if newer else []
-    # A socket for each node with CPUs: a last-level cache shared across nodes makes the kernel warn.
+    # A socket for each node with CPUs: the kernel warns if nodes share a last-level cache.
     sockets = sum(bool(node.cpus) for node in board.nodes)
     line += ["--run", kernel.image, "--cpus", f"{board.cpus},sockets={sockets}", "--memory", f"{board.memory_mib}M"]
     line += [word for node in board.nodes for word in ("--numa", _numa_node(board, node))]
@@ -40,7 +45,7 @@ def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str
 
 
 def _numa_node(board: Board, node: Node) -> str:
-    """A node in virtme-ng's spelling; whatever follows the size goes to QEMU as it is."""
+    """A node in virtme-ng's syntax; it passes the words after the size to QEMU."""
     near = _cpu_nodes(board)[0] if _tiered(board) and not node.cpus else None
     return f"{node.memory_mib}M" + (f",cpus={node.cpus}" if node.cpus else "") + (
         f",initiator={near}" if near is not None else "")
@@ -55,24 +60,18 @@ def _cpu_nodes(board: Board) -> list[int]:
 
 
 def _tier_options(board: Board) -> list[str]:
-    """ACPI's table of how fast each node's memory is: what the kernel makes its memory tiers of."""
+    """The ACPI table (HMAT) of each node's latency and bandwidth, from which the kernel makes memory tiers."""
     if not _tiered(board):
         return []
     options = ["-machine", "hmat=on"]
     for target, node in enumerate(board.nodes):
         for initiator in _cpu_nodes(board):
-            way = f"hmat-lb,initiator={initiator},target={target},hierarchy=memory"
-            options += ["-numa", f"{way},data-type=access-latency,latency={node.latency_ns}"]
-            options += ["-numa", f"{way},data-type=access-bandwidth,bandwidth={node.bandwidth_mibps}M"]
+            path = f"hmat-lb,initiator={initiator},target={target},hierarchy=memory"
+            options += ["-numa", f"{path},data-type=access-latency,latency={node.latency_ns}"]
+            options += ["-numa", f"{path},data-type=access-bandwidth,bandwidth={node.bandwidth_mibps}M"]
     return options
 
 
-#: A struct page takes 64 bytes of every 4096, and the private device's are in the guest's memory.
-GUEST_MIB = 1024
-
-
-#: The NVDIMM's file, for as long as a guest runs.
-NVDIMM_IMAGE = "nvdimm"
 
 
 def with_nvdimm(board: Board, gib: int, run_dir: Path) -> Board:
@@ -80,8 +79,8 @@ def with_nvdimm(board: Board, gib: int, run_dir: Path) -> Board:
     pages_mib = (gib << 10) // 64
     nodes = tuple(Node(GUEST_MIB + pages_mib, node.cpus) for node in board.nodes)
     memory = sum(node.memory_mib for node in nodes)
-    # Written to memory, not to the file: the guest's stores are private copies of its zeros. Few of its pages are ever
-    # written, so none are reserved: the host need not have that much memory.
+    # share=off: the guest's stores go to private copies of the file's zeros. reserve=off: the guest writes few of the
+    # pages, so the host does not need that much memory.
     backing = f"memory-backend-file,id=pmem,share=off,reserve=off,mem-path={run_dir / NVDIMM_IMAGE},size={gib}G"
     options = ("-machine", "nvdimm=on", "-m", f"slots=1,maxmem={memory + ((gib + 1) << 10)}M",
                "-object", backing, "-device", "nvdimm,id=nvdimm,memdev=pmem")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Finds what a kernel complains of in its console log: a clean exit beside a splat is a failure."""
+"""Find the kernel's reports of problems (splats) in a console log; with one, a boot fails whatever its exit status."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _STAMP = r"\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? "
-"""printk's time stamp, which tells the kernel's own lines from what a program prints. It may stand behind such a print:
-the console and the script's output are two channels into one file.
+"""printk's time stamp, which distinguishes the kernel's lines from those of programs. A program's output can precede it
+in the line, because the console and the script's output are two streams into one file.
 """
 
 _KINDS: list[tuple[str, str]] = [
@@ -30,17 +30,17 @@ _KINDS: list[tuple[str, str]] = [
 ]
 _PATTERNS = [(kind, re.compile(_STAMP + "(?:" + pattern + ")")) for kind, pattern in _KINDS]
 _PANIC = re.compile(r"Kernel panic - not syncing")
-"""Also without a time stamp: User-Mode Linux and early consoles may drop it."""
+"""Accepted without a time stamp: User-Mode Linux and early consoles print none."""
 
 _CRIPPLING = frozenset({"Oops", "hung task", "panic"})
-"""A thread is dead or stuck, with whatever locks it held: others may wait for them for ever."""
+"""A thread is dead or stuck with the locks that it held: other threads may wait for these for ever."""
 
 CONTEXT_LINES = 40
 
 
 @dataclass(frozen=True)
 class Found:
-    """One splat: its kind, where it stands in the log (from 1), its first line, and the lines that follow."""
+    """One splat: its kind, its line number in the log (from 1), its first line, and the lines after it."""
 
     kind: str
     line: int
@@ -59,13 +59,13 @@ def _kind(line: str) -> str | None:
 
 
 def crippling(line: str) -> bool:
-    """Whether a kernel that says so may never come to the end of what it was to do."""
+    """Whether a kernel that prints this line may never finish its command."""
     return _kind(line) in _CRIPPLING
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report that a test provokes: how its first and its last line begin. It may not hide another splat."""
+    """A report that a test provokes: the beginnings of its first and its last line. It does not hide another splat."""
 
     first: str
     last: str
@@ -78,7 +78,7 @@ class Report:
 
 
 def _stripped(line: str) -> str:
-    """A line of the kernel's own, without its time stamp; "" for any other."""
+    """A line of the kernel without its time stamp; "" for any other line."""
     found = re.search(_STAMP, line)
     return line[found.end() :] if found else ""
 
@@ -86,7 +86,7 @@ def _stripped(line: str) -> str:
 def scan(log: str, expected: Sequence[Report] = ()) -> list[Found]:
     """Every splat in a console log, in order, except for reports that are `expected` and complete.
 
-    Of a report only the first line is exempt: another splat among its lines is one, and so is a report without its end.
+    Only the first line of a report is exempt: a splat among its other lines counts, and so does a report without end.
     """
     lines = log.splitlines()
     provoked = {number for report in expected for number in _complete(lines, report)}
@@ -100,7 +100,7 @@ def scan(log: str, expected: Sequence[Report] = ()) -> list[Found]:
 
 
 def _complete(lines: Sequence[str], report: Report) -> list[int]:
-    """The first lines (from 1) of those reports that end. Two CPUs may report at once: an end is the latest one's."""
+    """The first lines (from 1) of complete reports. If two CPUs report at once, an end is that of the later report."""
     begun: list[int] = []
     complete = []
     for number, line in enumerate(lines, 1):
