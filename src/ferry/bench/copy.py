@@ -18,7 +18,6 @@ from typing import Any
 from ferry import boards
 from ferry.bench import kunit_samples, meta
 from ferry.boards import Board
-from ferry.errors import UsageError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.results import stats
@@ -59,10 +58,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it; UsageError for `--vs stock`."""
-    if args.vs:
-        raise UsageError("the unpatched kernel has no copy engine to time; memcpy in the table is what it copies with",
-                         hint="ferry bench copy, or ferry bench move_pages --vs stock")
+    """Build what is needed and measure it."""
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
     with counting(f"copies on {board.name}", None) as advance:
