@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ferry.bench import copy
+from ferry.commands import cli
 from ferry.results.document import SCHEMA, Document, Row, label
 
 
@@ -57,3 +60,10 @@ def test_a_round_that_one_method_lacks_is_a_failure() -> None:
 
 def test_other_lines_are_no_samples() -> None:
     assert copy.parse(["", "# ferry_copy_samples: none", "ok 1 ferry_copy_sample"]) == []
+
+
+def test_the_verb_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(copy.build, "build", lambda board, kernel: SimpleNamespace(key=kernel))
+    monkeypatch.setattr(copy.kunit_samples, "lines", lambda *words: console(NS))
+    assert cli.main(["bench", "copy", "--format", "json", "--out", str(tmp_path / "run")]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]

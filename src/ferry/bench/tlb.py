@@ -123,7 +123,7 @@ def accelerator(bench: Bench) -> str:
 
 def described(chosen: Plan) -> dict[str, object]:
     """The plan as it is kept; boards are named, their nodes are in the rows."""
-    works = [{"name": work.name, "program": work.program, "arguments": list(work.arguments)} for work in chosen.works]
+    works = [{"name": work.name, "arguments": list(work.arguments)} for work in chosen.works]
     return {**{key: value for key, value in asdict(chosen).items() if key != "works"}, "works": works}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry.bench.tlb_plan import Config, Plan, Work
+from ferry.bench.tlb_plan import PROGRAM, Config, Plan, Work
 
 #: Their exit status when the guest cannot do this at all.
 MISSING = 4
@@ -59,11 +59,11 @@ def script(programs: dict[str, Path], plan: Plan, works: Iterable[Work], configs
     """
     lines = ["set -u"]
     for work in works:
-        warm_up = shlex.join(command(programs[work.program], plan, work, configs[-1], 0))
+        warm_up = shlex.join(command(programs[PROGRAM], plan, work, configs[-1], 0))
         lines.append(f"{warm_up} >/dev/null 2>&1")
     for turn, work, config in in_order(plan, works, configs):
         out = f'"$FERRY_SHARE"/{run_name(work, config, turn)}'
-        words = shlex.join(command(programs[work.program], plan, work, config, turn))
+        words = shlex.join(command(programs[PROGRAM], plan, work, config, turn))
         lines.append(f"{{ {words} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl")
     return "\n".join([*lines, "exit 0", ""])
 

@@ -14,6 +14,7 @@ from ferry.boards import Board
 MIB = 1 << 20
 PAGE = 4096
 
+PROGRAM = "tlbbench"
 WORKLOADS = ("hinting", "compaction", "move_pages", "single", "xslookup")
 DEFAULT_WORKLOADS = ("hinting", "compaction", "move_pages", "single")
 #: The boards whose CPUs interrupt each other to flush a TLB: an arm64 one has an instruction for it.
@@ -62,7 +63,6 @@ class Work:
 
     workload: str
     board: Board
-    program: str
     arguments: tuple[str, ...]
     total_bytes: int
     ratio: str | None = None
@@ -133,14 +133,14 @@ def tlbbench(workload: str, board: Board, quick: bool, readers: int | None = Non
     words += ["--moves", str(moves)] if moves else ["--from", "1", "--to", "0"]
     words += ["--readers", str(readers)] if readers else []
     total = moves * PAGE if moves else machine.nodes[1].memory_mib * MIB
-    return Work(workload, machine, "tlbbench", tuple(words), total, readers=readers)
+    return Work(workload, machine, tuple(words), total, readers=readers)
 
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     """The table is larger than the fast node, whatever the ratio."""
     words = ("--workload", "xslookup", "--bytes", str(TABLE_BYTES),
              "--lookups", str(QUICK_LOOKUPS if quick else LOOKUPS))
-    return Work("xslookup", tiered(board, ratio), "tlbbench", words, TABLE_BYTES, ratio)
+    return Work("xslookup", tiered(board, ratio), words, TABLE_BYTES, ratio)
 
 
 def lone(board: Board) -> Board:

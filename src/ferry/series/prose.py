@@ -19,7 +19,7 @@ _OPENINGS = re.compile(r"(?:who|whoever|whose|what|whatever|whichever|nobody|no 
 COUNTED = {
     "who, whoever": (r"who|whoever|whom", 1.0),
     "what is/was/it/they/a/the": (r"what (?:is|was|it|they|a|the)", 3.0),
-    "nobody, somebody": (r"nobody|somebody|anybody|no one", 2.0),
+    "nobody, somebody": (r"nobody|somebody|anybody|no one", 1.0),
     "owe, debt, pay, price, dear": (r"ow(?:e|es|ed|ing)|debts?|pa(?:y|ys|id|ying)|prices?|dear(?:er|est)?", 1.0),
     "as ever, anew, mend, meanwhile": (r"as ever|anew|afresh|mend\w*|meanwhile", 1.0),
 }
