@@ -78,7 +78,7 @@ static void read_migrc(struct counters *counters)
 
 	while (dir && (entry = readdir(dir))) {
 		snprintf(path, sizeof(path), MIGRC_DIR "/counters/%s", entry->d_name);
-		if (entry->d_name[0] != '.' && sysfs_read(path, value, sizeof(value)))
+		if (entry->d_name[0] != '.' && sysfs_read_line(path, value, sizeof(value)))
 			add(counters, "migrc_", entry->d_name, strtoull(value, NULL, 10));
 	}
 	if (dir)

@@ -89,7 +89,7 @@ bool migrators_list(struct migrators *migrators)
 	char line[512], *rest = line, *word;
 
 	*migrators = (struct migrators){ 0 };
-	if (!sysfs_read(MIGRATOR_FILE, line, sizeof(line)))
+	if (!sysfs_read_line(MIGRATOR_FILE, line, sizeof(line)))
 		return false;
 	while (migrators->count < MAX_MIGRATORS && (word = strtok_r(rest, " ", &rest))) {
 		if (word[0] == '[')
@@ -127,7 +127,7 @@ bool migrc_value(const char *name, uint64_t *value)
 {
 	char path[MAX_PATH], text[32];
 
-	if (!sysfs_read(migrc_path(path, name), text, sizeof(text)))
+	if (!sysfs_read_line(migrc_path(path, name), text, sizeof(text)))
 		return false;
 	*value = strtoull(text, NULL, 10);
 	return true;

@@ -14,7 +14,7 @@
 
 #define MAX_SETTINGS 64
 
-bool sysfs_read(const char *path, char *value, size_t size)
+bool sysfs_read_line(const char *path, char *value, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got;
@@ -34,7 +34,7 @@ uint64_t sysfs_number(const char *path)
 {
 	char value[32];
 
-	return sysfs_read(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+	return sysfs_read_line(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
 }
 
 bool sysfs_write(const char *path, const char *value)
@@ -110,7 +110,7 @@ static bool save(const char *path)
 		errno = ENOSPC;
 		return false;
 	}
-	if (!sysfs_read(path, value, sizeof(value)))
+	if (!sysfs_read_line(path, value, sizeof(value)))
 		return false;
 	if (!saved_count)
 		atexit(restore_all);

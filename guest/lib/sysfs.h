@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first line without its newline; false and errno if it cannot be read. */
-bool sysfs_read(const char *path, char *value, size_t size);
+/*
+ * The first line without its newline; false and errno if it cannot be read. (libnuma.a has a sysfs_read() of its own,
+ * which a static link would find twice.)
+ */
+bool sysfs_read_line(const char *path, char *value, size_t size);
 
 /* The number in a file; 0 if it cannot be read. */
 uint64_t sysfs_number(const char *path);

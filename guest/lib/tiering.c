@@ -49,7 +49,7 @@ static int tier_of(int node)
 	while (dir && (entry = readdir(dir))) {
 		snprintf(path, sizeof(path), TIERS_DIR "/%s/nodelist", entry->d_name);
 		if (sscanf(entry->d_name, "memory_tier%d", &tier) == 1 &&
-		    sysfs_read(path, nodes, sizeof(nodes)) && is_listed(nodes, node))
+		    sysfs_read_line(path, nodes, sizeof(nodes)) && is_listed(nodes, node))
 			found = tier;
 	}
 	if (dir)

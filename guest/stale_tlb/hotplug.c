@@ -69,7 +69,7 @@ static bool is_movable(uint64_t number)
 	char path[96], zone[64];
 
 	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
-	return sysfs_read(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
+	return sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
 }
 
 /* Once it has been offline it can hold movable memory only, and so can go again. */
@@ -99,7 +99,7 @@ static void open_memory(struct bed *bed)
 {
 	char bytes[32];
 
-	if (!sysfs_read(MEMORY "/block_size_bytes", bytes, sizeof(bytes)))
+	if (!sysfs_read_line(MEMORY "/block_size_bytes", bytes, sizeof(bytes)))
 		bed_skip(bed, "no memory hotplug (CONFIG_MEMORY_HOTREMOVE)");
 	block_pages = strtoull(bytes, NULL, 16) / PAGE_BYTES;
 	/* As it is without migrc. */

@@ -88,7 +88,7 @@ static size_t reserve_bytes(void)
 {
 	char value[32];
 
-	return sysfs_read("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+	return sysfs_read_line("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
 }
 
 /* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
@@ -156,7 +156,7 @@ static void empty_lists(void)
 	char value[32];
 
 	for (int i = 0; i < 32; i++)
-		sysfs_read("/proc/sys/vm/stat_refresh", value, sizeof(value));
+		sysfs_read_line("/proc/sys/vm/stat_refresh", value, sizeof(value));
 }
 
 /* More than can be had without the quarantine, less than with it; its status says whether it got there. */

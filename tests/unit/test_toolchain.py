@@ -84,3 +84,9 @@ def test_guest_programs_differ_by_architecture(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(toolchain, "version", lambda arch="": f"gcc for {arch}")
     directory = build.paths.repo_root() / "guest"
     assert guest_programs._key(directory, "arm64") != guest_programs._key(directory, "x86_64")
+
+
+def test_the_error_is_that_of_the_linker_and_no_command_line() -> None:
+    found = "ld: libnuma.a(sysfs.o): in function `sysfs_read':\n(.text+0x0): multiple definition of `sysfs_read'"
+    assert toolchain.first_error(["gcc -Werror -c a.c", *found.splitlines()]) == found.splitlines()[1]
+    assert toolchain.first_error(["gcc -Werror -c a.c"]) == "see the log"

@@ -86,7 +86,7 @@ static void must_refuse(struct arena *arena, const char *path, const char *value
 {
 	char before[512], after[512];
 
-	if (!sysfs_read(path, before, sizeof(before))) {
+	if (!sysfs_read_line(path, before, sizeof(before))) {
 		report_broken(arena, "flip", "cannot read %s: %m", path);
 		return;
 	}
@@ -94,7 +94,7 @@ static void must_refuse(struct arena *arena, const char *path, const char *value
 		report_broken(arena, "flip", "%s takes '%s'", path, value);
 	else if (errno != EINVAL)
 		report_broken(arena, "flip", "%s refuses '%s', but with: %m", path, value);
-	sysfs_read(path, after, sizeof(after));
+	sysfs_read_line(path, after, sizeof(after));
 	if (strcmp(before, after))
 		report_broken(arena, "flip", "%s was '%s' and after a refusal is '%s'", path, before, after);
 }
@@ -175,7 +175,7 @@ static uint64_t batches_of(const char *migrator)
 	char path[128], value[32];
 
 	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/batches", migrator);
-	return sysfs_read(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+	return sysfs_read_line(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
 }
 
 /* A migrator that nobody gives work to is no load to be unloaded under. */

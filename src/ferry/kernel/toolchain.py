@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
 from ferry import proc
 
@@ -31,3 +33,9 @@ def compiler(arch: str = "") -> str:
 def version(arch: str = "") -> str:
     """The first line of the compiler's --version. Raises InfraError if there is no compiler."""
     return proc.capture([compiler(arch), "--version"]).splitlines()[0]
+
+
+def first_error(lines: Iterable[str]) -> str:
+    """The first line in which the compiler or the linker names an error; a command line with -Werror is none."""
+    named = re.compile(r": (fatal )?error: |multiple definition|undefined reference")
+    return next((line for line in lines if named.search(line)), "see the log")

@@ -52,6 +52,6 @@ def _compiled(test: Path, tree: Path, logs: Path, arch: str) -> Path:
     command = [toolchain.compiler(arch), "-O2", "-Wall", "-Werror", *include, str(test), "-o", str(out)]
     done = proc.run(command, log=log)
     if done.status:
-        said = next((line for line in done.tail if "error" in line), "see the log")
-        raise InfraError(f"{test.name} does not build: {said}", hint="./ferry doctor", log=log)
+        reason = toolchain.first_error(done.tail)
+        raise InfraError(f"{test.name} does not build: {reason}", hint="./ferry doctor", log=log)
     return out

@@ -58,7 +58,7 @@ def _build(directory: Path, home: Path, arch: str) -> None:
             shutil.copy2(path, target)
         done = proc.run(["make", "-j2", *_cross_variables(arch)], cwd=work, log=log, timeout=300)
         if done.status:
-            reason = next((line for line in done.tail if "error" in line), "see the log")
+            reason = toolchain.first_error(done.tail)
             raise InfraError(f"guest/ does not build: {reason}", hint="./ferry setup (libnuma-dev?)", log=log)
         for path in list(work.rglob("*")):
             if path.is_file() and not path.suffix and os.access(path, os.X_OK):
