@@ -17,7 +17,7 @@
  * @noted:	for the checker: when it last remembered a PTE of the space
  * @checked:	for the checker: when it last saw the whole space flushed
  *
- * The space owes a flush while @deferred >= @flushed. See mm/migrc/space.c.
+ * The space owes a flush while @deferred >= @flushed. See mm/migrc/mm.c.
  */
 struct migrc_space {
 #ifdef CONFIG_MIGRC

@@ -11,7 +11,7 @@
  * migrc has its hooks: a hook that is missing shows. Of drains only that of drain_all_pages()
  * and its like is looked at, and not what a batch under way still holds.
  *
- * It believes in no generation of space.c. What was flushed it hears from where a flush is
+ * It believes in no generation of mm.c. What was flushed it hears from where a flush is
  * done: for a whole space from migrc, for an address from those who change single PTEs. Of
  * what reclaim unmaps the flush is done later, with that of other pages (batched); until
  * then the record lives on. Meanwhile reclaim allows, without migrc, too, that the page
@@ -79,6 +79,9 @@ struct migrc_record {
 	depot_stack_handle_t stack;
 	bool live;
 };
+
+/* A bit for each enum migrc_fault, and for each enum migrc_cause, that a test leaves out. */
+unsigned long migrc_faults;
 
 atomic_t migrc_violations;
 
@@ -238,7 +241,7 @@ static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn
 		.stack = stack,
 		.live = true,
 	};
-	migrc_raise(&mm->migrc.noted, record->born);
+	migrc_advance(&mm->migrc.noted, record->born);
 	hlist_add_head(&record->by_addr, addr_head(mm, addr));
 	hlist_add_head(&record->by_src, pfn_head(migrc_by_src, pfn));
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
@@ -301,7 +304,7 @@ s64 migrc_check_begin(void)
  */
 void migrc_check_flushed(struct mm_struct *mm, s64 start)
 {
-	migrc_raise(&mm->migrc.checked, start);
+	migrc_advance(&mm->migrc.checked, start);
 }
 
 /**

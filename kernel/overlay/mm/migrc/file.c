@@ -50,8 +50,6 @@
 #define MIGRC_FILE_BITS	10
 
 static atomic64_t migrc_file_notes[1 << MIGRC_FILE_BITS];
-/* Beginning of the newest common flush that is over. */
-static atomic64_t migrc_files_clean = ATOMIC64_INIT(1);
 
 static atomic64_t *migrc_file_note(const struct inode *inode)
 {
@@ -107,8 +105,8 @@ bool migrc_file_commit(const struct folio *folio)
 {
 	const struct inode *inode = folio->mapping->host;
 
-	smp_mb(); /* the PTEs were cleared before the clock is read, see space.c */
-	migrc_raise(migrc_file_note(inode), migrc_clock_now());
+	smp_mb(); /* the PTEs were cleared before the clock is read, see mm.c */
+	migrc_advance(migrc_file_note(inode), migrc_clock_now());
 	smp_mb(); /* the note is there before i_writecount is read, see DOC */
 	return !migrc_may_be_written(inode);
 }
@@ -117,19 +115,9 @@ bool migrc_file_commit(const struct folio *folio)
 void migrc_file_flush(struct inode *inode)
 {
 	/* The caller's atomic_inc_unless_negative() is the barrier, see DOC. */
-	if (atomic64_read(migrc_file_note(inode)) < atomic64_read(&migrc_files_clean))
+	if (atomic64_read(migrc_file_note(inode)) <
+	    atomic64_read(&migrc_flushed_gen))
 		return;
 	__migrc_drain(MIGRC_FILE);
 }
 EXPORT_SYMBOL(migrc_file_flush);
-
-/**
- * migrc_files_flushed() - a common flush is over
- * @start: the clock when it began
- *
- * Context: any.
- */
-void migrc_files_flushed(s64 start)
-{
-	migrc_raise(&migrc_files_clean, start);
-}

@@ -8,7 +8,7 @@
  * all address spaces, then the references are dropped.
  *
  * Drains happen when the next batch may not fit under the bound (done by who migrates), when
- * the oldest folio is max_age_ms old (done by a worker), when memory is short (pressure.c),
+ * the oldest folio is max_age_ms old (done by a worker), when memory is short (reclaim.c),
  * and where the kernel drains other places that keep free pages, or cannot do with pages that
  * are neither free nor anybody's: drain_all_pages(), a compacted block, a block that goes
  * offline, a memory failure.
@@ -17,7 +17,7 @@
  * no more than that.
  *
  * Life cycle: folios come in by migrc_quarantine(), at the end of their batch, when all
- * their PTEs have long been cleared and noted (space.c); a drain first takes the folios off,
+ * their PTEs have long been cleared and noted (mm.c); a drain first takes the folios off,
  * then begins the flush, then frees them.
  *
  * Lock order: migrc_drain_mutex -> migrc_lock; migrc_drain_mutex -> migrc_spaces_lock.
@@ -50,7 +50,8 @@ static unsigned long migrc_since;	/* jiffies when the first of them came */
 /* Pages in the quarantine and those reserved for batches under way. */
 static atomic_long_t migrc_taken;
 static unsigned long migrc_max_pages;
-static unsigned int migrc_age_ms = MIGRC_AGE_MS;
+/* How long a folio may wait, in milliseconds. */
+unsigned long migrc_max_age_ms = MIGRC_AGE_MS;
 
 static struct workqueue_struct *migrc_wq;
 
@@ -114,7 +115,7 @@ void migrc_quarantine(struct migrc_batch *batch)
 	spin_unlock(&migrc_lock);
 	if (first)
 		mod_delayed_work(migrc_wq, &migrc_age_work,
-				 msecs_to_jiffies(READ_ONCE(migrc_age_ms)));
+				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
 }
 
 static void migrc_free(struct list_head *folios)
@@ -160,7 +161,7 @@ void __migrc_drain(enum migrc_cause cause)
 
 	/* Also without folios: a file's note, or a space, may be all that is left. */
 	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
-		migrc_files_flushed(migrc_flush_spaces());
+		migrc_flush_spaces();
 	if (pages) {
 		migrc_free(&folios);
 		migrc_unreserve(pages);
@@ -229,27 +230,15 @@ void migrc_set_bound(unsigned long pages)
 }
 
 /**
- * migrc_max_age_ms() - how long a folio may wait
- *
- * Context: any.
- * Return: milliseconds.
- */
-unsigned int migrc_max_age_ms(void)
-{
-	return READ_ONCE(migrc_age_ms);
-}
-
-/**
- * migrc_set_max_age_ms() - change it
- * @ms: milliseconds
+ * migrc_apply_max_age() - rearm the worker after a write of migrc_max_age_ms
  *
  * Context: process context.
  */
-void migrc_set_max_age_ms(unsigned int ms)
+void migrc_apply_max_age(void)
 {
-	WRITE_ONCE(migrc_age_ms, ms);
 	if (migrc_quarantined())
-		mod_delayed_work(migrc_wq, &migrc_age_work, msecs_to_jiffies(ms));
+		mod_delayed_work(migrc_wq, &migrc_age_work,
+				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
 }
 
 static int __init migrc_quarantine_init(void)

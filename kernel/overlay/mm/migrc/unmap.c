@@ -79,7 +79,7 @@ void migrc_more_room(struct migrc_batch *batch, long pages)
 
 static bool migrc_wanted(enum migrate_reason reason)
 {
-	if (!migrc_is_enabled() || !migrc_reason_allowed(reason))
+	if (!READ_ONCE(migrc_enabled) || !migrc_reason_allowed(reason))
 		return false;
 	if (!migrc_paused())
 		return true;

@@ -33,18 +33,20 @@ static inline void empty_quarantine(void *unused)
 
 static inline void restore_age(void *ms)
 {
-	migrc_set_max_age_ms((unsigned long)ms);
+	WRITE_ONCE(migrc_max_age_ms, (unsigned long)ms);
+	migrc_apply_max_age();
 }
 
 /* It stays for longer than a test takes. */
 static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
 {
-	void *age = (void *)(unsigned long)migrc_max_age_ms();
+	void *age = (void *)migrc_max_age_ms;
 	struct migrc_batch batch = { .nr_kept = nr };
 
 	INIT_LIST_HEAD(&batch.sources);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_age, age), 0);
-	migrc_set_max_age_ms(MSEC_PER_SEC * 60);
+	WRITE_ONCE(migrc_max_age_ms, MSEC_PER_SEC * 60);
+	migrc_apply_max_age();
 	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
 	while (nr--) {
 		struct folio *folio = folio_alloc(GFP_KERNEL, 0);

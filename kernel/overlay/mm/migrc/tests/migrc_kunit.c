@@ -69,7 +69,7 @@ static void space_flush_that_began_before(struct kunit *test)
 	__migrc_flush(mm, MIGRC_UNMAP);
 	start = migrc_clock_now();
 	migrc_space_defer(mm);
-	migrc_raise(&mm->migrc.flushed, start);
+	migrc_advance(&mm->migrc.flushed, start);
 	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
 }
 
@@ -161,9 +161,9 @@ static void raise_never_goes_back(struct kunit *test)
 {
 	atomic64_t clock = ATOMIC64_INIT(5);
 
-	migrc_raise(&clock, 3);
+	migrc_advance(&clock, 3);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 5);
-	migrc_raise(&clock, 7);
+	migrc_advance(&clock, 7);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 7);
 }
 
@@ -383,7 +383,7 @@ static void file_tail_is_left_out(struct kunit *test)
 
 static void knobs_are_off_at_first(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, migrc_is_enabled());
+	KUNIT_EXPECT_FALSE(test, migrc_enabled);
 	KUNIT_EXPECT_FALSE(test, static_key_enabled(&migrc_used));
 }
 

@@ -28,6 +28,8 @@
  * Lock order: page table lock -> migrc_spaces_lock.
  */
 
+#include <linux/export.h>
+#include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/spinlock.h>
@@ -38,7 +40,16 @@
 /* An IPI takes longer than to look at so many. */
 #define MIGRC_SPACES_LOCKED	64
 
+DEFINE_STATIC_KEY_FALSE(migrc_used);
+/* For get_write_access(), an inline function that modules call. */
+EXPORT_SYMBOL(migrc_used);
+
+/* Written by sysfs.c. While it is false nothing is deferred. */
+bool migrc_enabled;
+
 static atomic64_t migrc_clock = ATOMIC64_INIT(1);
+/* The generation at which the newest complete flush of all spaces began. */
+atomic64_t migrc_flushed_gen = ATOMIC64_INIT(1);
 
 static DEFINE_SPINLOCK(migrc_spaces_lock);
 static LIST_HEAD(migrc_spaces);
@@ -98,21 +109,6 @@ s64 migrc_clock_now(void)
 }
 
 /**
- * migrc_raise() - move a time forward, never back
- * @clock:	the time
- * @to:		to what, at least
- *
- * Context: any.
- */
-void migrc_raise(atomic64_t *clock, s64 to)
-{
-	s64 old = atomic64_read(clock);
-
-	while (old < to && !atomic64_try_cmpxchg(clock, &old, to))
-		;
-}
-
-/**
  * migrc_space_defer() - a PTE of the space was cleared without a flush
  * @mm: address space
  *
@@ -125,7 +121,7 @@ void migrc_space_defer(struct mm_struct *mm)
 	smp_mb__after_atomic(); /* the PTE was cleared before the clock is read, see DOC */
 	now = migrc_clock_now();
 	if (atomic64_read(&mm->migrc.deferred) != now)
-		migrc_raise(&mm->migrc.deferred, now);
+		migrc_advance(&mm->migrc.deferred, now);
 	/*
 	 * The debt is noted, or seen to be, before the list is looked at: migrc_gather()
 	 * does the same the other way round.
@@ -150,7 +146,7 @@ void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 	checked = migrc_check_begin();
 	migrc_arch_flush(mm);
 	migrc_check_flushed(mm, checked);
-	migrc_raise(&mm->migrc.flushed, start);
+	migrc_advance(&mm->migrc.flushed, start);
 	migrc_count_flush(cause);
 }
 
@@ -162,7 +158,7 @@ void __migrc_flush_tlb_mm(struct mm_struct *mm)
 
 	flush_tlb_mm(mm);
 	migrc_check_flushed(mm, checked);
-	migrc_raise(&mm->migrc.flushed, start);
+	migrc_advance(&mm->migrc.flushed, start);
 }
 
 /* A common flush under way. */
@@ -221,19 +217,20 @@ static void migrc_settle(struct mm_struct *mm, struct migrc_round *round)
 	if (mm->migrc.gathered != round->start)
 		return;
 	migrc_check_flushed(mm, round->checked);
-	migrc_raise(&mm->migrc.flushed, round->start);
+	migrc_advance(&mm->migrc.flushed, round->start);
 }
 
 /**
  * migrc_flush_spaces() - flush all address spaces that owe it, as one
  *
- * A source folio whose deferrals are over before this begins is known to no TLB when it
- * returns.
+ * If all deferrals of a source folio are complete before this function begins,
+ * no TLB maps the folio when it returns. At its end migrc_flushed_gen is raised
+ * to the generation at which it began, after the flush: when file.c reads a
+ * generation greater than that of a deferral, the flush of the deferral is over.
  *
  * Context: process context, one caller at a time. May sleep.
- * Return: the clock at the beginning.
  */
-s64 migrc_flush_spaces(void)
+void migrc_flush_spaces(void)
 {
 	/* Serialised by the caller; too large for a stack. */
 	static struct arch_tlbflush_unmap_batch batch;
@@ -247,5 +244,5 @@ s64 migrc_flush_spaces(void)
 		round.visit = migrc_settle;
 		migrc_visit_spaces(&round);
 	}
-	return round.start;
+	migrc_advance(&migrc_flushed_gen, round.start);
 }

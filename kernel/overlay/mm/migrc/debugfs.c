@@ -22,8 +22,6 @@
 
 #define MIGRC_LINE	256
 
-unsigned long migrc_faults;
-
 static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_WRITE_FAULT] = "write_fault",
 	[MIGRC_SWAP_FAULT] = "swap_fault",
@@ -41,7 +39,7 @@ static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_FAIL_GENERATION] = "generation",
 };
 
-static int skip_show(struct seq_file *m, void *v)
+static int fault_inject_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
@@ -73,13 +71,8 @@ static int migrc_parse(char *line, unsigned long *faults)
 	return 0;
 }
 
-static int skip_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, skip_show, NULL);
-}
-
-static ssize_t skip_write(struct file *file, const char __user *user, size_t count,
-			  loff_t *pos)
+static ssize_t fault_inject_write(struct file *file, const char __user *user,
+				  size_t count, loff_t *pos)
 {
 	unsigned long faults = 0;
 	char line[MIGRC_LINE];
@@ -97,22 +90,14 @@ static ssize_t skip_write(struct file *file, const char __user *user, size_t cou
 	migrc_check_speak();
 	return count;
 }
+DEFINE_SHOW_STORE_ATTRIBUTE(fault_inject);
 
-static const struct file_operations skip_fops = {
-	.owner = THIS_MODULE,
-	.open = skip_open,
-	.read = seq_read,
-	.write = skip_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
-
-static int __init migrc_mutate_init(void)
+static int __init migrc_debugfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("migrc", NULL);
 
-	debugfs_create_file("fault_inject", 0600, dir, NULL, &skip_fops);
+	debugfs_create_file("fault_inject", 0600, dir, NULL, &fault_inject_fops);
 	debugfs_create_atomic_t("violations", 0400, dir, &migrc_violations);
 	return 0;
 }
-late_initcall(migrc_mutate_init);
+late_initcall(migrc_debugfs_init);

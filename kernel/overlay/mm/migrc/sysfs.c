@@ -13,7 +13,6 @@
  */
 
 #include <linux/err.h>
-#include <linux/export.h>
 #include <linux/ferry_sysfs.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
@@ -27,27 +26,11 @@
 
 #define MIGRC_MAX_AGE_MS	60000
 
-DEFINE_STATIC_KEY_FALSE(migrc_used);
-/* For get_write_access(), which is inline, and of which modules make use. */
-EXPORT_SYMBOL(migrc_used);
-
 static DEFINE_MUTEX(migrc_knob_mutex);
-static bool migrc_enabled;
-
-/**
- * migrc_is_enabled() - may anything be deferred?
- *
- * Context: any.
- * Return: true if so.
- */
-bool migrc_is_enabled(void)
-{
-	return READ_ONCE(migrc_enabled);
-}
 
 static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", migrc_is_enabled());
+	return sysfs_emit(buf, "%d\n", READ_ONCE(migrc_enabled));
 }
 
 static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
@@ -87,22 +70,6 @@ static ssize_t max_bytes_store(struct kobject *kobj, struct kobj_attribute *attr
 	return count;
 }
 
-static ssize_t max_age_ms_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", migrc_max_age_ms());
-}
-
-static ssize_t max_age_ms_store(struct kobject *kobj, struct kobj_attribute *attr,
-				const char *buf, size_t count)
-{
-	unsigned int ms;
-
-	if (kstrtouint(buf, 10, &ms) || !ms || ms > MIGRC_MAX_AGE_MS)
-		return -EINVAL;
-	migrc_set_max_age_ms(ms);
-	return count;
-}
-
 static ssize_t quarantined_bytes_show(struct kobject *kobj, struct kobj_attribute *attr,
 				      char *buf)
 {
@@ -133,7 +100,8 @@ static ssize_t drain_store(struct kobject *kobj, struct kobj_attribute *attr,
 static struct attribute *migrc_attrs[] = {
 	FERRY_KNOB(enabled, 0644, enabled_show, enabled_store),
 	FERRY_KNOB(max_bytes, 0644, max_bytes_show, max_bytes_store),
-	FERRY_KNOB(max_age_ms, 0644, max_age_ms_show, max_age_ms_store),
+	FERRY_KNOB_NUMBER(max_age_ms, &migrc_max_age_ms, 1, MIGRC_MAX_AGE_MS,
+			  migrc_apply_max_age),
 	FERRY_KNOB(quarantined_bytes, 0444, quarantined_bytes_show, NULL),
 	FERRY_KNOB(peak_bytes, 0444, peak_bytes_show, NULL),
 	FERRY_KNOB(oldest_ms, 0444, oldest_ms_show, NULL),
