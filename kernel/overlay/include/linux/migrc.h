@@ -76,7 +76,7 @@ enum migrc_seen {
  * @folio_ptes:	PTEs of it whose flush was left out
  * @lacking:	base pages of a folio that there was no room for
  * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
- * @space:	the last address space seen, to count @ipis once; never dereferenced
+ * @mm:		the last address space seen, to count @ipis once; never dereferenced
  * @begun:	migrc was there when the batch began
  * @flushed:	a folio of the batch was flushed as without migrc
  * @mixed:	a folio of it was deferred in part; migrc_batch_flush() makes up for that
@@ -98,7 +98,7 @@ struct migrc_batch {
 	bool flushed;
 	bool mixed;
 	unsigned int ipis;
-	const struct mm_struct *space;
+	const struct mm_struct *mm;
 #endif
 };
 
@@ -113,8 +113,8 @@ struct migrc_batch {
  */
 #define MIGRC_FOLIO_DEFERRED	BIT(3)
 
-void migrc_space_init(struct mm_struct *mm);
-void __migrc_space_exit(struct mm_struct *mm);
+void migrc_mm_init(struct mm_struct *mm);
+void __migrc_mm_exit(struct mm_struct *mm);
 void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
 
@@ -126,24 +126,24 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
 unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct folio *src);
-void __migrc_folio_stays(struct migrc_batch *batch);
-bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte);
-void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
-bool __migrc_keep(struct folio *src);
-void __migrc_scan_begin(const struct vm_area_struct *vma);
+void __migrc_folio_not_migrated(struct migrc_batch *batch);
+bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma, pte_t pte);
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte);
+bool __migrc_quarantine_folio(struct folio *src);
+void __migrc_numa_scan_begin(const struct vm_area_struct *vma);
 void __migrc_flush_unmap(struct mm_struct *mm);
 void __migrc_flush_tlb_mm(struct mm_struct *mm);
 
 /**
- * migrc_space_exit() - an address space has no user PTEs any more
+ * migrc_mm_exit() - an address space has no user PTEs any more
  * @mm: the address space, its TLB entries flushed or unreachable
  *
  * Context: process context.
  */
-static inline void migrc_space_exit(struct mm_struct *mm)
+static inline void migrc_mm_exit(struct mm_struct *mm)
 {
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_space_exit(mm);
+		__migrc_mm_exit(mm);
 }
 
 /**
@@ -163,7 +163,7 @@ static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 		__migrc_flush(mm, cause);
 		/* Of all others the PTE tells. */
 		if (cause == MIGRC_GUP)
-			migrc_check_paid(mm, cause);
+			migrc_check_assert_flushed(mm, cause);
 	}
 }
 
@@ -249,15 +249,15 @@ static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 }
 
 /**
- * migrc_folio_stays() - a folio of the batch could not be unmapped wholly: it is not moved
+ * migrc_folio_not_migrated() - a folio of the batch could not be unmapped wholly: it is not moved
  * @batch: the batch
  *
  * Context: process context. May sleep.
  */
-static inline void migrc_folio_stays(struct migrc_batch *batch)
+static inline void migrc_folio_not_migrated(struct migrc_batch *batch)
 {
 	if (static_branch_unlikely(&migrc_used) && batch->seen)
-		__migrc_folio_stays(batch);
+		__migrc_folio_not_migrated(batch);
 }
 
 /**
@@ -273,7 +273,7 @@ static inline void migrc_batch_flush(struct migrc_batch *batch)
 }
 
 /**
- * migrc_defers() - may the flush of this PTE wait?
+ * migrc_try_defer_pte() - may the flush of this PTE wait?
  * @src:	folio that it maps
  * @vma:	where the PTE is
  * @flags:	what try_to_migrate() was given
@@ -282,31 +282,31 @@ static inline void migrc_batch_flush(struct migrc_batch *batch)
  * What is written is decided here: memory that gains nothing shall cost nothing. Of a folio
  * of one anonymous page that can be written there is no other PTE, so nobody need remember.
  *
- * Context: under the PTE's lock, which the caller keeps until migrc_deferred().
+ * Context: under the PTE's lock, which the caller keeps until migrc_defer_pte().
  * Return: true if the caller is to clear the PTE without a flush, and to call
- * migrc_deferred() then.
+ * migrc_defer_pte() then.
  */
-static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
+static inline bool migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 				enum ttu_flags flags, pte_t pte)
 {
 	if (!static_branch_unlikely(&migrc_used))
 		return false;
 	if (pte_write(pte) && folio_test_anon(src) && !folio_test_large(src))
 		return false;
-	return (flags & TTU_DEFER_FLUSH) && __migrc_defers(src, vma, pte);
+	return (flags & TTU_DEFER_FLUSH) && __migrc_try_defer_pte(src, vma, pte);
 }
 
 /**
- * migrc_keep() - keep a migrated source until its flush
+ * migrc_quarantine_folio() - keep a migrated source until its flush
  * @src:	source folio, referenced by the caller alone
  * @state:	state bits that were recorded with its destination
  *
  * Context: process context.
  * Return: true if the caller's reference was taken over; false if the caller is to drop it.
  */
-static inline bool migrc_keep(struct folio *src, unsigned long state)
+static inline bool migrc_quarantine_folio(struct folio *src, unsigned long state)
 {
-	return (state & MIGRC_FOLIO_DEFERRED) && __migrc_keep(src);
+	return (state & MIGRC_FOLIO_DEFERRED) && __migrc_quarantine_folio(src);
 }
 
 /**
@@ -335,37 +335,37 @@ static inline void migrc_fork_end(struct mm_struct *mm)
 	WRITE_ONCE(mm->migrc.forking, false);
 }
 
-extern struct migrc_batch migrc_scan;
+extern struct migrc_batch migrc_numa_scan;
 
 /**
- * migrc_scan_begin() - NUMA balancing is about to take access from PTEs
+ * migrc_numa_scan_begin() - NUMA balancing is about to take access from PTEs
  * @vma: where they are; mmap_lock held, which keeps others from taking write permission
  *
- * Until migrc_scan_end() these PTEs have a flush pending that says nothing about memory that
+ * Until migrc_numa_scan_end() these PTEs have a flush pending that says nothing about memory that
  * cannot be written anyway. There the scan itself owes nothing: it takes access away, a
  * hinting fault gives it back, and until then a CPU that reads an old place reads nothing
  * wrong. Elsewhere that fault may permit writing, too, so the scan pays as others do.
  *
  * Context: process context.
  */
-static inline void migrc_scan_begin(const struct vm_area_struct *vma)
+static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma)
 {
 	mmap_assert_locked(vma->vm_mm);
 	atomic_inc(&vma->vm_mm->migrc.scans);
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_scan_begin(vma);
+		__migrc_numa_scan_begin(vma);
 }
 
 /**
- * migrc_scan_end() - and has flushed them
- * @vma: as given to migrc_scan_begin()
+ * migrc_numa_scan_end() - and has flushed them
+ * @vma: as given to migrc_numa_scan_begin()
  *
  * Context: process context.
  */
-static inline void migrc_scan_end(const struct vm_area_struct *vma)
+static inline void migrc_numa_scan_end(const struct vm_area_struct *vma)
 {
-	if (current->migrc == &migrc_scan)
-		current->migrc = NULL;
+	if (current->migrc_batch == &migrc_numa_scan)
+		current->migrc_batch = NULL;
 	atomic_dec(&vma->vm_mm->migrc.scans);
 }
 
@@ -373,7 +373,7 @@ static inline void migrc_scan_end(const struct vm_area_struct *vma)
  * migrc_flush_unmap() - migrc_flush() for whoever is about to change PTEs
  * @mm: the address space
  *
- * But for a scan of memory that may not be written, see migrc_scan_begin().
+ * But for a scan of memory that may not be written, see migrc_numa_scan_begin().
  *
  * Context: as for migrc_flush().
  */
@@ -401,8 +401,8 @@ static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
 
 #define MIGRC_FOLIO_DEFERRED	0
 
-static inline void migrc_space_init(struct mm_struct *mm) { }
-static inline void migrc_space_exit(struct mm_struct *mm) { }
+static inline void migrc_mm_init(struct mm_struct *mm) { }
+static inline void migrc_mm_exit(struct mm_struct *mm) { }
 static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
 static inline void migrc_drain(enum migrc_cause cause) { }
 static inline void migrc_balance(void) { }
@@ -416,22 +416,22 @@ static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 	return 0;
 }
 
-static inline void migrc_folio_stays(struct migrc_batch *batch) { }
+static inline void migrc_folio_not_migrated(struct migrc_batch *batch) { }
 static inline void migrc_batch_flush(struct migrc_batch *batch) { }
 
-static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
+static inline bool migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 				enum ttu_flags flags, pte_t pte)
 {
 	return false;
 }
 
-static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
+static inline void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
 				  pte_t pte) { }
-static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
+static inline bool migrc_quarantine_folio(struct folio *src, unsigned long state) { return false; }
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
-static inline void migrc_scan_begin(const struct vm_area_struct *vma) { }
-static inline void migrc_scan_end(const struct vm_area_struct *vma) { }
+static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma) { }
+static inline void migrc_numa_scan_end(const struct vm_area_struct *vma) { }
 static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
 /* No function: without an MMU there may be no flush_tlb_mm(). */

@@ -13,7 +13,7 @@
 #ifdef CONFIG_MIGRC_DEBUG
 s64 migrc_check_begin(void);
 void migrc_check_drained(s64 start);
-void migrc_check_paid(struct mm_struct *mm, unsigned int cause);
+void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause);
 void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr);
 void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 			       unsigned long end);
@@ -26,7 +26,7 @@ void migrc_check_failed(unsigned long pfn);
 #else
 static inline s64 migrc_check_begin(void) { return 0; }
 static inline void migrc_check_drained(s64 start) { }
-static inline void migrc_check_paid(struct mm_struct *mm, unsigned int cause) { }
+static inline void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause) { }
 static inline void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
 				   unsigned int nr) { }
 static inline void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,

@@ -5,7 +5,7 @@
 #include <linux/types.h>
 
 /**
- * struct migrc_space - what an address space owes its TLBs
+ * struct migrc_mm - what an address space owes its TLBs
  * @deferred:	clock of the newest flush that was left out, 0 if there never was one
  * @flushed:	clock at the start of the newest flush of the whole space
  * @gathered:	start of the common flush that the space takes part in now
@@ -19,7 +19,7 @@
  *
  * The space owes a flush while @deferred >= @flushed. See mm/migrc/mm.c.
  */
-struct migrc_space {
+struct migrc_mm {
 #ifdef CONFIG_MIGRC
 	atomic64_t deferred;
 	atomic64_t flushed;

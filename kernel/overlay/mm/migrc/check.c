@@ -108,7 +108,7 @@ static struct hlist_head *pfn_head(struct hlist_head *heads, unsigned long pfn)
 	return &heads[hash_long(pfn, MIGRC_HASH_BITS)];
 }
 
-static bool space_is_live(const struct mm_struct *mm)
+static bool mm_has_records(const struct mm_struct *mm)
 {
 	return atomic64_read(&mm->migrc.noted) >= atomic64_read(&mm->migrc.checked);
 }
@@ -120,9 +120,9 @@ static bool record_is_live(const struct migrc_record *record)
 }
 
 /* Not static for the sake of tests, which want to hear it instead. */
-void migrc_check_complain(const char *what, const struct migrc_record *record)
+void migrc_check_report(const char *what, const struct migrc_record *record)
 {
-	KUNIT_STATIC_STUB_REDIRECT(migrc_check_complain, what, record);
+	KUNIT_STATIC_STUB_REDIRECT(migrc_check_report, what, record);
 
 	atomic_inc(&migrc_violations);
 	if (atomic_dec_return(&migrc_reports_left) < 0)
@@ -139,11 +139,11 @@ void migrc_check_complain(const char *what, const struct migrc_record *record)
 }
 
 /**
- * migrc_check_speak() - print the next violations again
+ * migrc_check_report_rearm() - print the next violations again
  *
  * Context: any.
  */
-void migrc_check_speak(void)
+void migrc_check_report_rearm(void)
 {
 	atomic_set(&migrc_reports_left, MIGRC_REPORTS);
 }
@@ -160,7 +160,7 @@ void migrc_check_init(struct mm_struct *mm)
 	atomic64_set(&mm->migrc.checked, atomic64_inc_return(&migrc_check_clock));
 }
 
-static void forget(struct mm_struct *mm, unsigned long addr)
+static void record_drop(struct mm_struct *mm, unsigned long addr)
 {
 	struct migrc_record *record;
 
@@ -170,7 +170,7 @@ static void forget(struct mm_struct *mm, unsigned long addr)
 	}
 }
 
-static void forget_many(struct mm_struct *mm, unsigned long start, unsigned long end)
+static void record_drop_range(struct mm_struct *mm, unsigned long start, unsigned long end)
 {
 	unsigned int i;
 
@@ -195,11 +195,11 @@ void migrc_check_exit(struct mm_struct *mm)
 	if (!migrc_records || !atomic64_read(&mm->migrc.noted))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	forget_many(mm, 0, ULONG_MAX);
+	record_drop_range(mm, 0, ULONG_MAX);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 }
 
-static depot_stack_handle_t here(void)
+static depot_stack_handle_t save_stack(void)
 {
 	unsigned long entries[MIGRC_STACK];
 	unsigned int nr = stack_trace_save(entries, ARRAY_SIZE(entries), 2);
@@ -219,9 +219,9 @@ static struct migrc_record *free_record(struct mm_struct *mm, unsigned long addr
 	return &migrc_records[migrc_next++ % MIGRC_RECORDS];
 }
 
-static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
+static void record_add(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
 {
-	depot_stack_handle_t stack = here();
+	depot_stack_handle_t stack = save_stack();
 	struct migrc_record *record;
 	unsigned long flags;
 
@@ -251,7 +251,7 @@ static void check_file(const struct folio *folio)
 {
 	if (!folio_test_anon(folio) && folio->mapping &&
 	    inode_is_open_for_write(folio->mapping->host))
-		migrc_check_complain("deferred although the file is open for writing", NULL);
+		migrc_check_report("deferred although the file is open for writing", NULL);
 }
 
 /**
@@ -264,7 +264,7 @@ static void check_file(const struct folio *folio)
  */
 bool migrc_check_pending(void)
 {
-	migrc_check_complain("deferred although a flush is pending", NULL);
+	migrc_check_report("deferred although a flush is pending", NULL);
 	return true;
 }
 
@@ -281,7 +281,7 @@ void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 	if (!migrc_records)
 		return;
 	check_file(page_folio(pte_page(pte)));
-	remember(mm, addr & PAGE_MASK, pte_pfn(pte));
+	record_add(mm, addr & PAGE_MASK, pte_pfn(pte));
 }
 
 /**
@@ -320,7 +320,7 @@ void migrc_check_batched(struct mm_struct *mm, unsigned long start, unsigned lon
 	struct migrc_record *record;
 	unsigned long flags, addr;
 
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE) {
@@ -373,16 +373,16 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 {
 	unsigned long flags, addr;
 
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	if (start >= end) {
-		forget_many(mm, 0, ULONG_MAX);
+		record_drop_range(mm, 0, ULONG_MAX);
 	} else if (end - start > PMD_SIZE) {
-		forget_many(mm, start, end);
+		record_drop_range(mm, start, end);
 	} else {
 		for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE)
-			forget(mm, addr);
+			record_drop(mm, addr);
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 }
@@ -399,7 +399,7 @@ static const struct migrc_record *any_record(const struct mm_struct *mm)
 }
 
 /**
- * migrc_check_paid() - after migrc_flush() nothing may be owed
+ * migrc_check_assert_flushed() - after migrc_flush() nothing may be owed
  * @mm:		address space
  * @cause:	as given to migrc_flush()
  *
@@ -407,33 +407,33 @@ static const struct migrc_record *any_record(const struct mm_struct *mm)
  *
  * Context: as migrc_flush().
  */
-void migrc_check_paid(struct mm_struct *mm, unsigned int cause)
+void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause)
 {
-	const struct migrc_record *culprit;
+	const struct migrc_record *record;
 	unsigned long flags;
 
 	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
 	if (!migrc_should_fail(cause) && !migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return;
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	culprit = any_record(mm);
+	record = any_record(mm);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	if (culprit)
-		migrc_check_complain("an address space goes on with a flush that it owes",
-				     culprit);
+	if (record)
+		migrc_check_report("an address space goes on with a flush that it owes",
+				     record);
 }
 
 /* The first PTE that is set after the deferral shows where the folio went. */
-static void learn(struct migrc_record *record, unsigned long pfn)
+static void record_set_dst(struct migrc_record *record, unsigned long pfn)
 {
 	record->dst = pfn;
 	hlist_add_head(&record->by_dst, pfn_head(migrc_by_dst, pfn));
 }
 
 static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pte,
-			      struct migrc_record **culprit)
+			      struct migrc_record **found)
 {
 	struct migrc_record *record;
 
@@ -443,19 +443,19 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pt
 		/* Reclaim allows another page, see DOC. */
 		if (record->flusher && record->dst != pte_pfn(pte))
 			continue;
-		*culprit = record;
+		*found = record;
 		if (pte_write(pte))
 			return "a PTE becomes writable before its flush";
 		if (!record->dst)
-			learn(record, pte_pfn(pte));
+			record_set_dst(record, pte_pfn(pte));
 		/* Migration may take it on, and leaves another record. */
-		else if (record->dst != pte_pfn(pte) && !current->migrc)
+		else if (record->dst != pte_pfn(pte) && !current->migrc_batch)
 			return "a PTE maps another page before its flush";
 	}
 	return NULL;
 }
 
-static const char *check_dst(unsigned long pfn, bool batched, struct migrc_record **culprit)
+static const char *check_dst(unsigned long pfn, bool batched, struct migrc_record **found)
 {
 	struct migrc_record *record;
 
@@ -465,7 +465,7 @@ static const char *check_dst(unsigned long pfn, bool batched, struct migrc_recor
 			continue;
 		if (record->flusher && !batched)
 			continue;
-		*culprit = record;
+		*found = record;
 		return "a page becomes writable that others read in its old place";
 	}
 	return NULL;
@@ -482,29 +482,29 @@ static const char *check_dst(unsigned long pfn, bool batched, struct migrc_recor
  */
 void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr)
 {
-	struct migrc_record *culprit = NULL;
+	struct migrc_record *record = NULL;
 	const char *what = NULL;
 	unsigned long flags;
 
 	if (!migrc_records || !pte_present(pte))
 		return;
-	if (!pte_write(pte) && !space_is_live(mm))
+	if (!pte_write(pte) && !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	for (; nr && !what; nr--, addr += PAGE_SIZE, pte = pte_next_pfn(pte)) {
-		what = check_addr(mm, addr & PAGE_MASK, pte, &culprit);
+		what = check_addr(mm, addr & PAGE_MASK, pte, &record);
 		if (!what && pte_write(pte))
-			what = check_dst(pte_pfn(pte), true, &culprit);
+			what = check_dst(pte_pfn(pte), true, &record);
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
-		migrc_check_complain(what, culprit);
+		migrc_check_report(what, record);
 }
 
 /* The record of a PTE by which TLBs still know this page as its source. */
 static struct migrc_record *source_record(unsigned long pfn)
 {
-	struct migrc_record *record, *culprit = NULL;
+	struct migrc_record *record, *found = NULL;
 	struct hlist_head *head;
 	unsigned long flags;
 
@@ -517,10 +517,10 @@ static struct migrc_record *source_record(unsigned long pfn)
 	hlist_for_each_entry(record, head, by_src) {
 		/* As in check_dst(): what was not moved after all is no old place. */
 		if (record->src == pfn && record->dst != pfn && record_is_live(record))
-			culprit = record;
+			found = record;
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	return culprit;
+	return found;
 }
 
 /**
@@ -533,27 +533,27 @@ static struct migrc_record *source_record(unsigned long pfn)
 void migrc_check_free(const struct page *page, unsigned int order)
 {
 	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order);
-	struct migrc_record *culprit = NULL;
+	struct migrc_record *record = NULL;
 
-	for (; pfn < end && !culprit; pfn++)
-		culprit = source_record(pfn);
-	if (culprit)
-		migrc_check_complain("a page is freed before its flush", culprit);
+	for (; pfn < end && !record; pfn++)
+		record = source_record(pfn);
+	if (record)
+		migrc_check_report("a page is freed before its flush", record);
 }
 
 /* The record of a PTE that maps a page of @folio, or, if @batched, did until it was that. */
 static struct migrc_record *record_of(const struct folio *folio, bool batched)
 {
 	unsigned long pfn = folio_pfn(folio), end = pfn + folio_nr_pages(folio), flags;
-	struct migrc_record *culprit = NULL;
+	struct migrc_record *record = NULL;
 
 	if (!migrc_records || !READ_ONCE(migrc_next))
 		return NULL;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	for (; pfn < end && !culprit; pfn++)
-		check_dst(pfn, batched, &culprit);
+	for (; pfn < end && !record; pfn++)
+		check_dst(pfn, batched, &record);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	return culprit;
+	return record;
 }
 
 /**
@@ -564,14 +564,14 @@ static struct migrc_record *record_of(const struct folio *folio, bool batched)
  */
 void migrc_check_written(const struct folio *folio)
 {
-	struct migrc_record *culprit;
+	struct migrc_record *record;
 
 	if (folio_test_anon(folio))
 		return;
 	/* tmpfs marks what it cannot swap out, see DOC. */
-	culprit = record_of(folio, !folio_test_swapbacked(folio));
-	if (culprit)
-		migrc_check_complain("a file is written before the flush of its page", culprit);
+	record = record_of(folio, !folio_test_swapbacked(folio));
+	if (record)
+		migrc_check_report("a file is written before the flush of its page", record);
 }
 
 /**
@@ -582,10 +582,10 @@ void migrc_check_written(const struct folio *folio)
  */
 void migrc_check_removed(const struct folio *folio)
 {
-	struct migrc_record *culprit = record_of(folio, false);
+	struct migrc_record *record = record_of(folio, false);
 
-	if (culprit)
-		migrc_check_complain("a file loses a page before its flush", culprit);
+	if (record)
+		migrc_check_report("a file loses a page before its flush", record);
 }
 
 /**
@@ -596,10 +596,10 @@ void migrc_check_removed(const struct folio *folio)
  */
 void migrc_check_failed(unsigned long pfn)
 {
-	struct migrc_record *culprit = source_record(pfn);
+	struct migrc_record *record = source_record(pfn);
 
-	if (culprit)
-		migrc_check_complain("a page fails that TLBs still know", culprit);
+	if (record)
+		migrc_check_report("a page fails that TLBs still know", record);
 }
 
 /**
@@ -624,7 +624,7 @@ void migrc_check_drained(s64 start)
 	/* __migrc_drain() may have found no room taken: that was given back after this changed. */
 	smp_rmb();
 	if (READ_ONCE(migrc_waits_since) < start)
-		migrc_check_complain("a page waits that whoever drained wants", NULL);
+		migrc_check_report("a page waits that whoever drained wants", NULL);
 }
 
 static int __init migrc_check_start(void)

@@ -87,7 +87,7 @@ static ssize_t fault_inject_write(struct file *file, const char __user *user,
 	if (err)
 		return err;
 	WRITE_ONCE(migrc_faults, faults);
-	migrc_check_speak();
+	migrc_check_report_rearm();
 	return count;
 }
 DEFINE_SHOW_STORE_ATTRIBUTE(fault_inject);

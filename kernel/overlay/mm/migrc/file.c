@@ -106,7 +106,7 @@ bool migrc_file_commit(const struct folio *folio)
 	const struct inode *inode = folio->mapping->host;
 
 	smp_mb(); /* the PTEs were cleared before the clock is read, see mm.c */
-	migrc_advance(migrc_file_note(inode), migrc_clock_now());
+	migrc_advance(migrc_file_note(inode), migrc_generation());
 	smp_mb(); /* the note is there before i_writecount is read, see DOC */
 	return !migrc_may_be_written(inode);
 }

@@ -65,14 +65,14 @@ static inline bool migrc_should_fail(unsigned int fault)
 	return READ_ONCE(migrc_faults) & BIT(fault);
 }
 
-void migrc_check_complain(const char *what, const struct migrc_record *record);
+void migrc_check_report(const char *what, const struct migrc_record *record);
 void migrc_check_init(struct mm_struct *mm);
 void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool migrc_check_pending(void);
 void migrc_check_flushed(struct mm_struct *mm, s64 start);
 void migrc_check_waits(bool waits);
-void migrc_check_speak(void);
+void migrc_check_report_rearm(void);
 
 #else
 
@@ -110,10 +110,10 @@ static inline void migrc_advance(atomic64_t *generation, s64 to)
 extern bool migrc_enabled;
 extern atomic64_t migrc_flushed_gen;
 
-bool migrc_owes_flush(const struct mm_struct *mm);
-s64 migrc_clock_now(void);
-void migrc_space_defer(struct mm_struct *mm);
-void migrc_flush_spaces(void);
+bool migrc_flush_pending(const struct mm_struct *mm);
+s64 migrc_generation(void);
+void migrc_mm_defer(struct mm_struct *mm);
+void migrc_flush_mms(void);
 
 /* unmap.c */
 bool migrc_read_only(const struct vm_area_struct *vma);

@@ -25,7 +25,7 @@
  * off that owe nothing, and exit takes off its own, after the last user PTE is gone and
  * with it the last way to a deferral.
  *
- * Lock order: page table lock -> migrc_spaces_lock.
+ * Lock order: page table lock -> migrc_mms_lock.
  */
 
 #include <linux/export.h>
@@ -38,7 +38,7 @@
 #include "internal.h"
 
 /* An IPI takes longer than to look at so many. */
-#define MIGRC_SPACES_LOCKED	64
+#define MIGRC_MMS_LOCKED	64
 
 DEFINE_STATIC_KEY_FALSE(migrc_used);
 /* For get_write_access(), an inline function that modules call. */
@@ -47,20 +47,20 @@ EXPORT_SYMBOL(migrc_used);
 /* Written by sysfs.c. While it is false nothing is deferred. */
 bool migrc_enabled;
 
-static atomic64_t migrc_clock = ATOMIC64_INIT(1);
+static atomic64_t migrc_newest_gen = ATOMIC64_INIT(1);
 /* The generation at which the newest complete flush of all spaces began. */
 atomic64_t migrc_flushed_gen = ATOMIC64_INIT(1);
 
-static DEFINE_SPINLOCK(migrc_spaces_lock);
-static LIST_HEAD(migrc_spaces);
+static DEFINE_SPINLOCK(migrc_mms_lock);
+static LIST_HEAD(migrc_mms);
 
 /**
- * migrc_space_init() - a new address space owes nothing
+ * migrc_mm_init() - a new address space owes nothing
  * @mm: the address space; may be a copy of another
  *
  * Context: any.
  */
-void migrc_space_init(struct mm_struct *mm)
+void migrc_mm_init(struct mm_struct *mm)
 {
 	atomic64_set(&mm->migrc.deferred, 0);
 	atomic64_set(&mm->migrc.flushed, 1);
@@ -71,26 +71,26 @@ void migrc_space_init(struct mm_struct *mm)
 	migrc_check_init(mm);
 }
 
-/* See migrc_space_exit(). */
-void __migrc_space_exit(struct mm_struct *mm)
+/* See migrc_mm_exit(). */
+void __migrc_mm_exit(struct mm_struct *mm)
 {
 	migrc_check_exit(mm);
 	if (!atomic64_read(&mm->migrc.deferred))
 		return;
 	/* Nobody can add it any more: there is no PTE left to defer. */
-	spin_lock(&migrc_spaces_lock);
+	spin_lock(&migrc_mms_lock);
 	list_del_init(&mm->migrc.node);
-	spin_unlock(&migrc_spaces_lock);
+	spin_unlock(&migrc_mms_lock);
 }
 
 /**
- * migrc_owes_flush() - has a flush of this space been left out, and not been made up for?
+ * migrc_flush_pending() - has a flush of this space been left out, and not been made up for?
  * @mm: address space
  *
  * Context: any.
  * Return: true if so.
  */
-bool migrc_owes_flush(const struct mm_struct *mm)
+bool migrc_flush_pending(const struct mm_struct *mm)
 {
 	if (migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return false;
@@ -98,28 +98,28 @@ bool migrc_owes_flush(const struct mm_struct *mm)
 }
 
 /**
- * migrc_clock_now() - what the clock shows
+ * migrc_generation() - what the clock shows
  *
  * Context: any. What the caller wants to date needs a full barrier before this.
  * Return: the clock, in ticks, from 1.
  */
-s64 migrc_clock_now(void)
+s64 migrc_generation(void)
 {
-	return atomic64_read(&migrc_clock);
+	return atomic64_read(&migrc_newest_gen);
 }
 
 /**
- * migrc_space_defer() - a PTE of the space was cleared without a flush
+ * migrc_mm_defer() - a PTE of the space was cleared without a flush
  * @mm: address space
  *
  * Context: under the lock of the PTE.
  */
-void migrc_space_defer(struct mm_struct *mm)
+void migrc_mm_defer(struct mm_struct *mm)
 {
 	s64 now;
 
 	smp_mb__after_atomic(); /* the PTE was cleared before the clock is read, see DOC */
-	now = migrc_clock_now();
+	now = migrc_generation();
 	if (atomic64_read(&mm->migrc.deferred) != now)
 		migrc_advance(&mm->migrc.deferred, now);
 	/*
@@ -129,10 +129,10 @@ void migrc_space_defer(struct mm_struct *mm)
 	smp_mb();
 	if (!list_empty(&mm->migrc.node))
 		return;
-	spin_lock(&migrc_spaces_lock);
+	spin_lock(&migrc_mms_lock);
 	if (list_empty(&mm->migrc.node))
-		list_add_tail(&mm->migrc.node, &migrc_spaces);
-	spin_unlock(&migrc_spaces_lock);
+		list_add_tail(&mm->migrc.node, &migrc_mms);
+	spin_unlock(&migrc_mms_lock);
 }
 
 /* See migrc_flush(). */
@@ -140,9 +140,9 @@ void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
 	s64 start, checked;
 
-	if (!migrc_owes_flush(mm) || migrc_should_fail(cause))
+	if (!migrc_flush_pending(mm) || migrc_should_fail(cause))
 		return;
-	start = atomic64_inc_return(&migrc_clock);
+	start = atomic64_inc_return(&migrc_newest_gen);
 	checked = migrc_check_begin();
 	migrc_arch_flush(mm);
 	migrc_check_flushed(mm, checked);
@@ -153,7 +153,7 @@ void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 /* See migrc_flush_tlb_mm(). */
 void __migrc_flush_tlb_mm(struct mm_struct *mm)
 {
-	s64 start = atomic64_inc_return(&migrc_clock);
+	s64 start = atomic64_inc_return(&migrc_newest_gen);
 	s64 checked = migrc_check_begin();
 
 	flush_tlb_mm(mm);
@@ -163,7 +163,7 @@ void __migrc_flush_tlb_mm(struct mm_struct *mm)
 
 /* A common flush under way. */
 struct migrc_round {
-	/* Under migrc_spaces_lock; may take the space off the list. */
+	/* Under migrc_mms_lock; may take the space off the list. */
 	void (*visit)(struct mm_struct *mm, struct migrc_round *round);
 	struct arch_tlbflush_unmap_batch *batch;
 	s64 start;	/* the clock when it began */
@@ -176,35 +176,35 @@ struct migrc_round {
  * it may hold a page table's. Spaces that come meanwhile, and those that exit, need not be
  * seen.
  */
-static void migrc_visit_spaces(struct migrc_round *round)
+static void migrc_visit_mms(struct migrc_round *round)
 {
 	struct mm_struct *mm;
 	unsigned int nr = 0;
 	LIST_HEAD(todo);
 
-	spin_lock(&migrc_spaces_lock);
-	list_splice_init(&migrc_spaces, &todo);
+	spin_lock(&migrc_mms_lock);
+	list_splice_init(&migrc_mms, &todo);
 	while (!list_empty(&todo)) {
 		mm = list_first_entry(&todo, struct mm_struct, migrc.node);
-		list_move_tail(&mm->migrc.node, &migrc_spaces);
+		list_move_tail(&mm->migrc.node, &migrc_mms);
 		round->visit(mm, round);
-		if (++nr % MIGRC_SPACES_LOCKED)
+		if (++nr % MIGRC_MMS_LOCKED)
 			continue;
-		spin_unlock(&migrc_spaces_lock);
+		spin_unlock(&migrc_mms_lock);
 		cond_resched();
-		spin_lock(&migrc_spaces_lock);
+		spin_lock(&migrc_mms_lock);
 	}
-	spin_unlock(&migrc_spaces_lock);
+	spin_unlock(&migrc_mms_lock);
 }
 
 static void migrc_gather(struct mm_struct *mm, struct migrc_round *round)
 {
-	if (!migrc_owes_flush(mm)) {
+	if (!migrc_flush_pending(mm)) {
 		list_del_init(&mm->migrc.node);
 		smp_mb(); /* off the list before its debt is looked at again */
-		if (!migrc_owes_flush(mm))
+		if (!migrc_flush_pending(mm))
 			return;
-		list_add_tail(&mm->migrc.node, &migrc_spaces);
+		list_add_tail(&mm->migrc.node, &migrc_mms);
 	}
 	migrc_arch_gather(round->batch, mm);
 	mm->migrc.gathered = round->start;
@@ -212,7 +212,7 @@ static void migrc_gather(struct mm_struct *mm, struct migrc_round *round)
 }
 
 /* Not by address: a space that was gathered may be gone, and its memory another. */
-static void migrc_settle(struct mm_struct *mm, struct migrc_round *round)
+static void migrc_set_flushed(struct mm_struct *mm, struct migrc_round *round)
 {
 	if (mm->migrc.gathered != round->start)
 		return;
@@ -221,7 +221,7 @@ static void migrc_settle(struct mm_struct *mm, struct migrc_round *round)
 }
 
 /**
- * migrc_flush_spaces() - flush all address spaces that owe it, as one
+ * migrc_flush_mms() - flush all address spaces that owe it, as one
  *
  * If all deferrals of a source folio are complete before this function begins,
  * no TLB maps the folio when it returns. At its end migrc_flushed_gen is raised
@@ -230,19 +230,19 @@ static void migrc_settle(struct mm_struct *mm, struct migrc_round *round)
  *
  * Context: process context, one caller at a time. May sleep.
  */
-void migrc_flush_spaces(void)
+void migrc_flush_mms(void)
 {
 	/* Serialised by the caller; too large for a stack. */
 	static struct arch_tlbflush_unmap_batch batch;
 	struct migrc_round round = { .visit = migrc_gather, .batch = &batch };
 
-	round.start = atomic64_inc_return(&migrc_clock);
+	round.start = atomic64_inc_return(&migrc_newest_gen);
 	round.checked = migrc_check_begin();
-	migrc_visit_spaces(&round);
+	migrc_visit_mms(&round);
 	if (round.any) {
 		arch_tlbbatch_flush(&batch);
-		round.visit = migrc_settle;
-		migrc_visit_spaces(&round);
+		round.visit = migrc_set_flushed;
+		migrc_visit_mms(&round);
 	}
 	migrc_advance(&migrc_flushed_gen, round.start);
 }

@@ -20,7 +20,7 @@
  * their PTEs have long been cleared and noted (mm.c); a drain first takes the folios off,
  * then begins the flush, then frees them.
  *
- * Lock order: migrc_drain_mutex -> migrc_lock; migrc_drain_mutex -> migrc_spaces_lock.
+ * Lock order: migrc_drain_mutex -> migrc_lock; migrc_drain_mutex -> migrc_mms_lock.
  * Under the mutex nothing is allocated and no other lock that reclaim holds is taken, so it
  * may be taken within reclaim.
  */
@@ -161,7 +161,7 @@ void __migrc_drain(enum migrc_cause cause)
 
 	/* Also without folios: a file's note, or a space, may be all that is left. */
 	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
-		migrc_flush_spaces();
+		migrc_flush_mms();
 	if (pages) {
 		migrc_free(&folios);
 		migrc_unreserve(pages);

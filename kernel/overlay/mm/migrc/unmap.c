@@ -11,7 +11,7 @@
  *     it is copied, nor after. (fork write-protects the parent's PTEs long before it
  *     flushes them, and says so: migrc_fork_begin(). A scan of NUMA balancing takes access
  *     from PTEs, which tells nothing of what they were; but where the area may not be
- *     written they were not writable: migrc_scan_begin().)
+ *     written they were not writable: migrc_numa_scan_begin().)
  *   - that holds for all PTEs of the folio. If one turns out to be writable, its holder
  *     could write the copy while others read the source: the spaces are flushed (mixed),
  *     once for the batch, before anything is copied. As that flushes whatever the batch has
@@ -33,9 +33,9 @@
  * points to while the batch lasts. try_to_migrate() is told of it by TTU_DEFER_FLUSH, since
  * others call that, too, within a batch: allocating a destination may reclaim, which splits
  * folios, or compact, which is a batch within the batch. migrc_folio_unmapped() follows, or
- * migrc_folio_stays(); when all folios are unmapped, migrc_batch_flush().
+ * migrc_folio_not_migrated(); when all folios are unmapped, migrc_batch_flush().
  *
- * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
+ * Lock order: folio lock -> page table lock -> migrc_mms_lock.
  */
 
 #include <linux/mm.h>
@@ -47,7 +47,7 @@
 #include "internal.h"
 
 /* In a task's ->migrc it says that the task scans for NUMA balancing; there is no batch. */
-struct migrc_batch migrc_scan;
+struct migrc_batch migrc_numa_scan;
 
 static bool migrc_reason_allowed(enum migrate_reason reason)
 {
@@ -101,10 +101,10 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 
 	INIT_LIST_HEAD(&batch->sources);
 	batch->begun = true;
-	batch->outer = current->migrc;
+	batch->outer = current->migrc_batch;
 	if (wanted)
 		migrc_more_room(batch, migrc_batch_pages(from));
-	current->migrc = wanted ? batch : NULL;
+	current->migrc_batch = wanted ? batch : NULL;
 }
 
 static void migrc_count_batch(const struct migrc_batch *batch)
@@ -128,9 +128,9 @@ void __migrc_batch_end(struct migrc_batch *batch)
 	/* It may have begun before migrc was first switched on. */
 	if (!batch->begun)
 		return;
-	if (current->migrc == batch)
+	if (current->migrc_batch == batch)
 		migrc_count_batch(batch);
-	current->migrc = batch->outer;
+	current->migrc_batch = batch->outer;
 	migrc_unreserve(batch->reserved - batch->nr_kept);
 	if (batch->nr_kept)
 		migrc_quarantine(batch);
@@ -192,8 +192,8 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct fol
 	return MIGRC_FOLIO_DEFERRED;
 }
 
-/* See migrc_folio_stays(). Its source is none, so what the TLBs have of it stays right. */
-void __migrc_folio_stays(struct migrc_batch *batch)
+/* See migrc_folio_not_migrated(). Its source is none, so what the TLBs have of it stays right. */
+void __migrc_folio_not_migrated(struct migrc_batch *batch)
 {
 	migrc_folio_over(batch);
 }
@@ -228,26 +228,26 @@ bool migrc_read_only(const struct vm_area_struct *vma)
 	return true;
 }
 
-/* See migrc_scan_begin(). */
-void __migrc_scan_begin(const struct vm_area_struct *vma)
+/* See migrc_numa_scan_begin(). */
+void __migrc_numa_scan_begin(const struct vm_area_struct *vma)
 {
 	if (!(vma->vm_flags & VM_WRITE))
-		current->migrc = &migrc_scan;
+		current->migrc_batch = &migrc_numa_scan;
 }
 
 /* See migrc_flush_unmap(). */
 void __migrc_flush_unmap(struct mm_struct *mm)
 {
-	if (current->migrc == &migrc_scan)
+	if (current->migrc_batch == &migrc_numa_scan)
 		return;
 	__migrc_flush(mm, MIGRC_UNMAP);
-	migrc_check_paid(mm, MIGRC_UNMAP);
+	migrc_check_assert_flushed(mm, MIGRC_UNMAP);
 }
 
-/* See migrc_defers(). */
-bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
+/* See migrc_try_defer_pte(). */
+bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma, pte_t pte)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 	struct mm_struct *mm = vma->vm_mm;
 
 	if (!batch || (batch->seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)))
@@ -267,32 +267,32 @@ bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
 }
 
 /**
- * migrc_deferred() - a PTE was cleared without a flush
+ * migrc_defer_pte() - a PTE was cleared without a flush
  * @mm:		address space
  * @addr:	address that it maps
  * @pte:	what it was
  *
- * Context: under the PTE's lock, after migrc_defers().
+ * Context: under the PTE's lock, after migrc_try_defer_pte().
  */
-void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 
 	/* The checker dates it first: what it takes for owed is owed then. */
 	migrc_check_deferred(mm, addr, pte);
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	batch->seen |= MIGRC_SEEN_DEFERRED;
 	batch->folio_ptes++;
-	if (batch->space == mm)
+	if (batch->mm == mm)
 		return;
-	batch->space = mm;
+	batch->mm = mm;
 	batch->ipis = max(batch->ipis, migrc_arch_ipis(mm));
 }
 
-/* See migrc_keep(). */
-bool __migrc_keep(struct folio *src)
+/* See migrc_quarantine_folio(). */
+bool __migrc_quarantine_folio(struct folio *src)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 
 	/* What a mixed batch deferred has been flushed by migrc_batch_flush(). */
 	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))

@@ -11,24 +11,24 @@
 struct moved {
 	struct mm_struct *mm;
 	struct page *src, *dst, *other;
-	unsigned int complaints;
+	unsigned int reports;
 };
 
 static void hear(const char *what, const struct migrc_record *record)
 {
 	struct moved *moved = kunit_get_current_test()->priv;
 
-	moved->complaints++;
+	moved->reports++;
 }
 
 /* Complaints since the last question. */
 static unsigned int heard(struct kunit *test)
 {
 	struct moved *moved = test->priv;
-	unsigned int complaints = moved->complaints;
+	unsigned int reports = moved->reports;
 
-	moved->complaints = 0;
-	return complaints;
+	moved->reports = 0;
+	return reports;
 }
 
 static pte_t read_only(struct page *page)
@@ -75,8 +75,8 @@ static int check_init(struct kunit *test)
 	moved->dst = new_page(test);
 	moved->other = new_page(test);
 	/* The last to come and the first to go: pages are freed when no record is left. */
-	moved->mm = new_space(test);
-	kunit_activate_static_stub(test, migrc_check_complain, hear);
+	moved->mm = new_mm(test);
+	kunit_activate_static_stub(test, migrc_check_report, hear);
 	migrc_check_deferred(moved->mm, ADDR, read_only(moved->src));
 	set(moved->mm, read_only(moved->dst));
 	return 0;
@@ -117,9 +117,9 @@ static void checker_sees_write_permission_of_others(struct kunit *test)
 {
 	struct moved *moved = test->priv;
 
-	set(new_space(test), writable(moved->dst));
+	set(new_mm(test), writable(moved->dst));
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
-	set(new_space(test), read_only(moved->dst));
+	set(new_mm(test), read_only(moved->dst));
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
@@ -173,7 +173,7 @@ static void checker_sees_a_page_that_stays(struct kunit *test)
 static void checker_sees_one_that_is_not_batched(struct kunit *test)
 {
 	struct moved *moved = test->priv;
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 
 	migrc_check_deferred(mm, ADDR, read_only(moved->src));
 	set(mm, read_only(moved->dst));

@@ -11,18 +11,18 @@
 
 #include "../internal.h"
 
-static inline void free_space(void *mm)
+static inline void free_mm(void *mm)
 {
-	__migrc_space_exit(mm);
+	__migrc_mm_exit(mm);
 	mmput(mm);
 }
 
-static inline struct mm_struct *new_space(struct kunit *test)
+static inline struct mm_struct *new_mm(struct kunit *test)
 {
 	struct mm_struct *mm = mm_alloc();
 
 	KUNIT_ASSERT_NOT_NULL(test, mm);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_mm, mm), 0);
 	return mm;
 }
 
