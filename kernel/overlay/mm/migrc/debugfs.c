@@ -2,12 +2,10 @@
 /**
  * DOC: Fault injection
  *
- * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out
- * from now on, so that a test can see itself fail. Reading lists all words, the
- * chosen ones in brackets; writing replaces the choice by the words written,
- * none of them for an empty line.
- *
- * Lock order: none are taken.
+ * /sys/kernel/debug/migrc/fault_inject names the steps of migrc to leave out
+ * from now on, so that a test can check that it detects their absence. A read
+ * lists all words, the chosen ones in brackets. A write replaces the choice by
+ * the words written; an empty line clears it.
  */
 
 #include <linux/bitops.h>
@@ -45,7 +43,8 @@ static int fault_inject_show(struct seq_file *m, void *v)
 
 	for (i = 0; i < MIGRC_NR_FAULTS; i++) {
 		if (migrc_words[i])
-			seq_printf(m, migrc_should_fail(i) ? "[%s] " : "%s ", migrc_words[i]);
+			seq_printf(m, migrc_should_fail(i) ? "[%s] " : "%s ",
+				   migrc_words[i]);
 	}
 	seq_putc(m, '\n');
 	return 0;

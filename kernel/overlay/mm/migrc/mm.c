@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: What an address space owes
+ * DOC: Pending flushes of an address space
  *
- * One clock for all: it ticks when a flush begins. An address space remembers the clock of
- * the newest PTE that was cleared without a flush (deferred), and that of the beginning of
- * its newest flush (flushed). It owes a flush while deferred >= flushed.
+ * One generation counter serves all address spaces: it is incremented when a
+ * flush begins. An address space (mm) records the generation of its newest PTE
+ * that was cleared without a flush (deferred), and the generation at which its
+ * newest flush began (flushed). A flush is pending while deferred >= flushed.
  *
- * Why that is enough. Migration clears the PTE, then reads the clock, c; a flush ticks the
- * clock to t, then flushes. If c < t, the PTE was cleared before the flush began, so no CPU
- * that has done its part of the flush can still have, or fetch, the old translation. If
- * c >= t, deferred >= flushed after that flush, and the debt stays. Both sides have a full
- * barrier between their two steps.
+ * Correctness. Migration clears the PTE, then reads the generation, c. A flush
+ * increments the generation to t, then flushes. If c < t, the PTE was cleared
+ * before the flush began, so a CPU that has done its part of the flush neither
+ * has nor can fetch the old translation. If c >= t, deferred >= flushed after
+ * that flush, so a flush remains pending. Both sides have a full barrier
+ * between their two steps.
  *
- * The caller of migrc_flush() holds the lock of the page table that it is about to change.
- * A deferral in that table was noted under the same lock, so it is seen. One in another
- * table of the space may be missed, and need not be seen: that PTE is not about to change.
+ * The caller of migrc_flush() holds the lock of the page table that it is about
+ * to change. A deferral in that table was recorded under the same lock, so the
+ * caller sees it. The caller may miss a deferral in another table of the mm,
+ * and need not see it, because that PTE is not about to change.
  *
- * A space is flushed whole. Where the kernel does that anyway, at the end of fork and for
- * reclaim's batches, it counts: migrc_flush_tlb_mm(). Flushes of parts of it are not counted
- * as payment, which errs on the safe side. CPUs that do not run the space when it
- * is flushed flush before they run it again, as after any flush.
+ * A flush is always of the whole mm. If the kernel flushes a whole mm by
+ * itself, at the end of fork and for the batches of reclaim,
+ * migrc_flush_tlb_mm() records that flush. Flushes of a part of an mm are not
+ * recorded, which is on the safe side. A CPU that does not run the mm when it
+ * is flushed flushes before it runs the mm again, as after any flush.
  *
- * Life cycle: a space enters the list with its first deferral. A common flush takes those
- * off that owe nothing, and exit takes off its own, after the last user PTE is gone and
- * with it the last way to a deferral.
+ * Life cycle:
  *
- * Lock order: page table lock -> migrc_mms_lock.
+ *   1. The first deferral adds the mm to the list.
+ *   2. migrc_flush_mms() removes each mm without a pending flush.
+ *   3. __migrc_mm_exit() removes the mm, after its last user PTE is gone and
+ *      therefore no deferral can follow.
+ *
+ * Locking: migrc_mms_lock protects the list, and the gathered field of each mm
+ * in it. Page table lock -> migrc_mms_lock.
  */
 
 #include <linux/export.h>
@@ -37,7 +45,7 @@
 #include "arch.h"
 #include "internal.h"
 
-/* An IPI takes longer than to look at so many. */
+/* A visit of so many takes less time than an IPI. */
 #define MIGRC_MMS_LOCKED	64
 
 DEFINE_STATIC_KEY_FALSE(migrc_used);
@@ -48,14 +56,14 @@ EXPORT_SYMBOL(migrc_used);
 bool migrc_enabled;
 
 static atomic64_t migrc_newest_gen = ATOMIC64_INIT(1);
-/* The generation at which the newest complete flush of all spaces began. */
+/* The generation at which the newest complete flush of all mms began. */
 atomic64_t migrc_flushed_gen = ATOMIC64_INIT(1);
 
 static DEFINE_SPINLOCK(migrc_mms_lock);
 static LIST_HEAD(migrc_mms);
 
 /**
- * migrc_mm_init() - a new address space owes nothing
+ * migrc_mm_init() - initialise a new address space: no flush is pending
  * @mm: the address space; may be a copy of another
  *
  * Context: any.
@@ -77,31 +85,33 @@ void __migrc_mm_exit(struct mm_struct *mm)
 	migrc_check_exit(mm);
 	if (!atomic64_read(&mm->migrc.deferred))
 		return;
-	/* Nobody can add it any more: there is no PTE left to defer. */
+	/* There is no PTE left to defer, so nothing adds it again. */
 	spin_lock(&migrc_mms_lock);
 	list_del_init(&mm->migrc.node);
 	spin_unlock(&migrc_mms_lock);
 }
 
 /**
- * migrc_flush_pending() - has a flush of this space been left out, and not been made up for?
+ * migrc_flush_pending() - check for a deferral without a later flush
  * @mm: address space
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if a flush of @mm is pending.
  */
 bool migrc_flush_pending(const struct mm_struct *mm)
 {
 	if (migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return false;
-	return atomic64_read(&mm->migrc.deferred) >= atomic64_read(&mm->migrc.flushed);
+	return atomic64_read(&mm->migrc.deferred) >=
+	       atomic64_read(&mm->migrc.flushed);
 }
 
 /**
- * migrc_generation() - what the clock shows
+ * migrc_generation() - read the generation
  *
- * Context: any. What the caller wants to date needs a full barrier before this.
- * Return: the clock, in ticks, from 1.
+ * Context: any. The caller has a full barrier between the step that it dates
+ * and this.
+ * Return: the number of flushes that have begun, from 1.
  */
 s64 migrc_generation(void)
 {
@@ -109,7 +119,7 @@ s64 migrc_generation(void)
 }
 
 /**
- * migrc_mm_defer() - a PTE of the space was cleared without a flush
+ * migrc_mm_defer() - record that a PTE was cleared without a flush
  * @mm: address space
  *
  * Context: under the lock of the PTE.
@@ -118,13 +128,14 @@ void migrc_mm_defer(struct mm_struct *mm)
 {
 	s64 now;
 
-	smp_mb__after_atomic(); /* the PTE was cleared before the clock is read, see DOC */
+	/* The PTE is cleared before the generation is read, see DOC. */
+	smp_mb__after_atomic();
 	now = migrc_generation();
 	if (atomic64_read(&mm->migrc.deferred) != now)
 		migrc_advance(&mm->migrc.deferred, now);
 	/*
-	 * The debt is noted, or seen to be, before the list is looked at: migrc_gather()
-	 * does the same the other way round.
+	 * The deferral is recorded, or read as recorded, before the list is
+	 * checked. migrc_gather() does the same in the other order.
 	 */
 	smp_mb();
 	if (!list_empty(&mm->migrc.node))
@@ -161,20 +172,20 @@ void __migrc_flush_tlb_mm(struct mm_struct *mm)
 	migrc_advance(&mm->migrc.flushed, start);
 }
 
-/* A common flush under way. */
+/* A flush of all mms in progress. */
 struct migrc_round {
-	/* Under migrc_mms_lock; may take the space off the list. */
+	/* Called under migrc_mms_lock; may remove @mm from the list. */
 	void (*visit)(struct mm_struct *mm, struct migrc_round *round);
 	struct arch_tlbflush_unmap_batch *batch;
-	s64 start;	/* the clock when it began */
+	s64 start;	/* the generation when it began */
 	s64 checked;	/* the checker's */
-	bool any;	/* a space has to be flushed */
+	bool any;	/* an mm has to be flushed */
 };
 
 /*
- * Visit each space that is on the list now. The lock is dropped now and then: who waits for
- * it may hold a page table's. Spaces that come meanwhile, and those that exit, need not be
- * seen.
+ * Visit each mm that is on the list now. The lock is dropped after every
+ * MIGRC_MMS_LOCKED visits, because a waiter for it may hold a page table lock.
+ * An mm that enters the list during the visit, or exits, need not be visited.
  */
 static void migrc_visit_mms(struct migrc_round *round)
 {
@@ -201,7 +212,8 @@ static void migrc_gather(struct mm_struct *mm, struct migrc_round *round)
 {
 	if (!migrc_flush_pending(mm)) {
 		list_del_init(&mm->migrc.node);
-		smp_mb(); /* off the list before its debt is looked at again */
+		/* It leaves the list before deferred is read again. */
+		smp_mb();
 		if (!migrc_flush_pending(mm))
 			return;
 		list_add_tail(&mm->migrc.node, &migrc_mms);
@@ -211,7 +223,10 @@ static void migrc_gather(struct mm_struct *mm, struct migrc_round *round)
 	round->any = true;
 }
 
-/* Not by address: a space that was gathered may be gone, and its memory another. */
+/*
+ * An mm is recognised by the generation, not by its address: a gathered mm may
+ * have exited, and its memory be that of another.
+ */
 static void migrc_set_flushed(struct mm_struct *mm, struct migrc_round *round)
 {
 	if (mm->migrc.gathered != round->start)
@@ -221,18 +236,19 @@ static void migrc_set_flushed(struct mm_struct *mm, struct migrc_round *round)
 }
 
 /**
- * migrc_flush_mms() - flush all address spaces that owe it, as one
+ * migrc_flush_mms() - flush all address spaces with a pending flush, together
  *
  * If all deferrals of a source folio are complete before this function begins,
  * no TLB maps the folio when it returns. At its end migrc_flushed_gen is raised
  * to the generation at which it began, after the flush: when file.c reads a
- * generation greater than that of a deferral, the flush of the deferral is over.
+ * generation greater than that of a deferral, the flush of the deferral is
+ * over.
  *
  * Context: process context, one caller at a time. May sleep.
  */
 void migrc_flush_mms(void)
 {
-	/* Serialised by the caller; too large for a stack. */
+	/* The caller serialises; the batch is too large for the stack. */
 	static struct arch_tlbflush_unmap_batch batch;
 	struct migrc_round round = { .visit = migrc_gather, .batch = &batch };
 

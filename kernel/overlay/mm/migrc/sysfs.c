@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: /sys/kernel/mm/migration/migrc
+ * DOC: The settings in /sys/kernel/mm/migration/migrc
  *
- * The switch and the bounds. Documentation/ABI/testing/sysfs-kernel-mm-migration-migrc
- * describes every file.
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration-migrc describes each
+ * file.
  *
- * The hooks are static branches until migrc is first switched on, and stay in from then: a
- * space may owe a flush long after the switch is off again, and then pays it at the next
- * event as before. Off means that nothing new is deferred, and that what waited is drained.
+ * The hooks are static branches until migrc is first enabled, and stay enabled
+ * from then on: a flush of an mm may be pending long after migrc is disabled,
+ * and the next event flushes it as before. While migrc is disabled no flush is
+ * deferred; disabling drains the quarantine.
  *
- * Lock order: migrc_knob_mutex -> migrc_drain_mutex.
+ * Locking: migrc_enabled_mutex serialises writes of the enabled file.
+ * migrc_enabled_mutex -> migrc_drain_mutex.
  */
 
 #include <linux/err.h>
@@ -26,9 +28,10 @@
 
 #define MIGRC_MAX_AGE_MS	60000
 
-static DEFINE_MUTEX(migrc_knob_mutex);
+static DEFINE_MUTEX(migrc_enabled_mutex);
 
-static ssize_t enabled_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+static ssize_t enabled_show(struct kobject *kobj,
+			    struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%d\n", READ_ONCE(migrc_enabled));
 }
@@ -40,21 +43,22 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 	if (kstrtobool(buf, &on))
 		return -EINVAL;
-	mutex_lock(&migrc_knob_mutex);
+	mutex_lock(&migrc_enabled_mutex);
 	if (on) {
-		/* All hooks are in before the first flush is left out. */
+		/* All hooks are active before the first flush is deferred. */
 		static_branch_enable(&migrc_used);
 		WRITE_ONCE(migrc_enabled, true);
 	} else if (migrc_enabled) {
 		WRITE_ONCE(migrc_enabled, false);
-		/* Batches under way bring a little more; its age drains that. */
+		/* Batches in progress may add folios; max_age_ms bounds them. */
 		__migrc_drain(MIGRC_OFF);
 	}
-	mutex_unlock(&migrc_knob_mutex);
+	mutex_unlock(&migrc_enabled_mutex);
 	return count;
 }
 
-static ssize_t max_bytes_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+static ssize_t max_bytes_show(struct kobject *kobj,
+			      struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%lu\n", migrc_bound() << PAGE_SHIFT);
 }
@@ -70,18 +74,20 @@ static ssize_t max_bytes_store(struct kobject *kobj, struct kobj_attribute *attr
 	return count;
 }
 
-static ssize_t quarantined_bytes_show(struct kobject *kobj, struct kobj_attribute *attr,
-				      char *buf)
+static ssize_t quarantined_bytes_show(struct kobject *kobj,
+				      struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%lu\n", migrc_quarantined() << PAGE_SHIFT);
 }
 
-static ssize_t peak_bytes_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+static ssize_t peak_bytes_show(struct kobject *kobj,
+			       struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%lu\n", migrc_quarantine_peak() << PAGE_SHIFT);
 }
 
-static ssize_t oldest_ms_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+static ssize_t oldest_ms_show(struct kobject *kobj,
+			      struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", migrc_quarantine_oldest_ms());
 }
@@ -119,8 +125,8 @@ static const struct attribute_group *migrc_groups[] = {
 	NULL,
 };
 
-static int __init migrc_knobs_init(void)
+static int __init migrc_sysfs_init(void)
 {
 	return PTR_ERR_OR_ZERO(ferry_sysfs_dir("migrc", migrc_groups));
 }
-late_initcall(migrc_knobs_init);
+late_initcall(migrc_sysfs_init);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: What may be deferred
+ * DOC: Deferred flushes
  *
  * Migration of a batch unmaps all its folios, flushes once, copies and maps them again.
  * Without the flush CPUs go on reading the source. That is as good as reading the copy while
