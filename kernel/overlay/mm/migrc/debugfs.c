@@ -95,7 +95,8 @@ static int __init migrc_debugfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("migrc", NULL);
 
-	debugfs_create_file("fault_inject", 0600, dir, NULL, &fault_inject_fops);
+	debugfs_create_file("fault_inject", 0600, dir, NULL,
+			    &fault_inject_fops);
 	debugfs_create_atomic_t("violations", 0400, dir, &migrc_violations);
 	return 0;
 }

@@ -55,7 +55,7 @@ static DEFINE_SPINLOCK(migrc_lock);
 static LIST_HEAD(migrc_folios);
 static unsigned long migrc_pages;	/* of migrc_folios */
 static unsigned long migrc_peak;
-static unsigned long migrc_since;	/* jiffies when the first of them came */
+static unsigned long migrc_since;	/* jiffies when the first one came */
 
 /* Pages in the quarantine and those reserved for batches under way. */
 static atomic_long_t migrc_taken;

@@ -50,7 +50,7 @@ static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 		WRITE_ONCE(migrc_enabled, true);
 	} else if (migrc_enabled) {
 		WRITE_ONCE(migrc_enabled, false);
-		/* Batches in progress may add folios; max_age_ms bounds them. */
+		/* Batches in progress may add more, until max_age_ms. */
 		__migrc_drain(MIGRC_OFF);
 	}
 	mutex_unlock(&migrc_enabled_mutex);
@@ -63,7 +63,8 @@ static ssize_t max_bytes_show(struct kobject *kobj,
 	return sysfs_emit(buf, "%lu\n", migrc_bound() << PAGE_SHIFT);
 }
 
-static ssize_t max_bytes_store(struct kobject *kobj, struct kobj_attribute *attr,
+static ssize_t max_bytes_store(struct kobject *kobj,
+			       struct kobj_attribute *attr,
 			       const char *buf, size_t count)
 {
 	unsigned long bytes;
