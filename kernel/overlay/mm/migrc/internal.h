@@ -6,7 +6,7 @@
 #include <linux/ferry_sysfs.h>
 #include <linux/migrc.h>
 
-/* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
+/* Limit of a batch of migrate_pages(), without an offload migrator. */
 #define MIGRC_BATCH_PAGES	512L
 
 /* The counters; the flushes are last, in the order of enum migrc_cause. */
@@ -39,16 +39,18 @@
 enum migrc_stat MIGRC_STATS(FERRY_COUNTER_ID, MIGRC_NR_STATS);
 
 /*
- * Fault injection: a test can leave out single steps of migrc, to see that their absence is
- * noticed. Those that leave out a flush have the number of its cause.
+ * Fault injection: a test can leave out single steps of migrc, to check that it
+ * detects their absence. A fault that leaves out a flush has the number of the
+ * flush's cause.
  */
 enum migrc_fault {
-	MIGRC_FAIL_FILE_RECHECK = MIGRC_NR_CAUSES, /* an open file's folio is deferred */
-	MIGRC_FAIL_PENDING,		/* a PTE is deferred though a flush is pending */
-	MIGRC_FAIL_FORK,		/* a PTE is deferred though fork has not flushed it */
+	/* a folio of an open file is deferred */
+	MIGRC_FAIL_FILE_RECHECK = MIGRC_NR_CAUSES,
+	MIGRC_FAIL_PENDING,		/* deferred while a flush is pending */
+	MIGRC_FAIL_FORK,		/* deferred before fork has flushed */
 	MIGRC_FAIL_QUARANTINE,		/* sources are freed at once */
 	MIGRC_FAIL_DRAIN,		/* a drain frees without a flush */
-	MIGRC_FAIL_GENERATION,		/* an address space never owes a flush */
+	MIGRC_FAIL_GENERATION,		/* no flush is ever pending */
 	MIGRC_NR_FAULTS,
 };
 
