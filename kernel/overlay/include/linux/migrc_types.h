@@ -6,7 +6,7 @@
 
 /**
  * struct migrc_mm - the pending flushes of an address space
- * @deferred:	generation of the newest deferred flush, 0 if there never was one
+ * @deferred:	generation of the newest deferral, 0 if there never was one
  * @flushed:	generation at which the newest flush of the whole mm began
  * @gathered:	generation of the flush of all mms that includes this one
  * @node:	in the list of mms that may have a flush pending

@@ -141,7 +141,7 @@ void migrc_check_report(const char *what, const struct migrc_record *record)
 		return;
 	pr_err("BUG: migrc: %s\n", what);
 	if (record) {
-		pr_err("address %#lx, source pfn %#lx, pfn %#lx, deferred by:\n",
+		pr_err("address %#lx, source pfn %#lx, pfn %#lx, stack:\n",
 		       record->addr, record->src, record->dst);
 		stack_depot_print(record->stack);
 	}
@@ -593,7 +593,7 @@ void migrc_check_written(const struct folio *folio)
 	/* Reclaim marks a tmpfs folio that it cannot swap out, see DOC. */
 	record = record_of(folio, !folio_test_swapbacked(folio));
 	if (record)
-		migrc_check_report("a file is written before its page is flushed",
+		migrc_check_report("a file is written before a page's flush",
 				   record);
 }
 

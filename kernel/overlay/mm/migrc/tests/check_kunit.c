@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the checker complains of, and what it lets pass. */
+/* Cases that the checker reports, and cases that it lets pass. */
 
 #include <kunit/static_stub.h>
 
@@ -21,7 +21,7 @@ static void hear(const char *what, const struct migrc_record *record)
 	moved->reports++;
 }
 
-/* Complaints since the last question. */
+/* Reports since the last call. */
 static unsigned int heard(struct kunit *test)
 {
 	struct moved *moved = test->priv;
@@ -61,7 +61,8 @@ static struct page *new_page(struct kunit *test)
 	struct page *page = alloc_page(GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page),
+			0);
 	return page;
 }
 
@@ -74,7 +75,7 @@ static int check_init(struct kunit *test)
 	moved->src = new_page(test);
 	moved->dst = new_page(test);
 	moved->other = new_page(test);
-	/* The last to come and the first to go: pages are freed when no record is left. */
+	/* The mm exits first, so the pages are freed without a record. */
 	moved->mm = new_mm(test);
 	kunit_activate_static_stub(test, migrc_check_report, hear);
 	migrc_check_deferred(moved->mm, ADDR, read_only(moved->src));
@@ -169,7 +170,7 @@ static void checker_sees_a_page_that_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
-/* Others of the same page are not excused. */
+/* A batched flush does not excuse other PTEs of the same page. */
 static void checker_sees_one_that_is_not_batched(struct kunit *test)
 {
 	struct moved *moved = test->priv;
@@ -183,7 +184,7 @@ static void checker_sees_one_that_is_not_batched(struct kunit *test)
 	migrc_check_batch_flushed();
 }
 
-/* Until the flush is done only what reclaim itself does is allowed. */
+/* Until the flush only the steps of reclaim itself are allowed. */
 static void checker_waits_for_a_batched_flush(struct kunit *test)
 {
 	struct moved *moved = test->priv;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an address space owes, what is read-only, and the bound of the quarantine. */
+/* Pending flushes, read-only PTEs, and the bound of the quarantine. */
 
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -47,7 +47,7 @@ static void mm_flush_is_of_one_mm(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(other));
 }
 
-/* Of fork, and of reclaim's batches. */
+/* The flushes of fork, and of reclaim's batches. */
 static void mm_flush_of_the_kernel_counts(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
@@ -59,7 +59,7 @@ static void mm_flush_of_the_kernel_counts(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
 }
 
-/* What is deferred after a flush has begun is not paid by it. */
+/* A flush that has begun does not include later deferrals. */
 static void mm_flush_that_began_before(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
@@ -108,7 +108,7 @@ static void read_only_without_pending_flush(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
 }
 
-/* A scan's pending flush tells of no writer where nobody may write, and of one elsewhere. */
+/* A scan's pending flush hides a writer only if the VMA may be written. */
 static void read_only_while_scanned(struct kunit *test)
 {
 	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
@@ -128,7 +128,10 @@ static void read_only_while_scanned(struct kunit *test)
 	dec_tlb_flush_pending(read.vm_mm);
 }
 
-/* A hinting fault may permit writing where the area does: the scan before it has to pay. */
+/*
+ * A hinting fault may give write permission if the VMA does, so the scan before
+ * it does the pending flush.
+ */
 static void scan_flushes_where_memory_may_be_written(struct kunit *test)
 {
 	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
@@ -176,7 +179,9 @@ static void quarantine_bound_holds(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(10);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 6);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 4);
@@ -192,7 +197,9 @@ static void quarantine_bound_of_nothing(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(0);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
 }
@@ -206,7 +213,7 @@ static void quarantine_is_reclaimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
 }
 
-/* kswapd would take what waits for missing; less than a batch it may. */
+/* kswapd drains the quarantine, but not less than a batch. */
 static void quarantine_balances(struct kunit *test)
 {
 	put_into_quarantine(test, 3);
@@ -217,13 +224,15 @@ static void quarantine_balances(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 }
 
-/* A batch of one page takes the last room there is, and drains only for lack of that. */
+/* A batch of one page takes the last room, and drains only without any. */
 static void quarantine_room_for_one(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 	struct migrc_batch one = {}, two = {};
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(4);
 	put_into_quarantine(test, 3);
 	migrc_more_room(&one, 1);
@@ -235,7 +244,7 @@ static void quarantine_room_for_one(struct kunit *test)
 	migrc_unreserve(2);
 }
 
-/* More spaces than are looked at without dropping the lock. */
+/* More mms than are visited without dropping the lock. */
 static void mm_drain_flushes_many(struct kunit *test)
 {
 	struct mm_struct *mms[150];
@@ -247,11 +256,13 @@ static void mm_drain_flushes_many(struct kunit *test)
 	}
 	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
-		KUNIT_EXPECT_FALSE_MSG(test, migrc_flush_pending(mms[i]), "mm %u", i);
-	/* The next one takes them off the list. */
+		KUNIT_EXPECT_FALSE_MSG(test, migrc_flush_pending(mms[i]),
+				       "mm %u", i);
+	/* The next drain removes them from the list. */
 	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
-		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node), "mm %u", i);
+		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node),
+				      "mm %u", i);
 }
 
 static struct folio *new_anon_folio(struct kunit *test)
@@ -270,11 +281,16 @@ static void free_anon_folio(struct folio *folio)
 	folio_put(folio);
 }
 
-/* Whether a folio is moved is its caller's to say: what is mapped may not be a moment later. */
+/*
+ * The caller says whether a folio is migrated: a folio that is mapped now may be
+ * unmapped a moment later.
+ */
 static void unmapped_is_what_the_caller_says(struct kunit *test)
 {
 	struct folio *folio = new_anon_folio(test);
-	struct migrc_batch batch = { .budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1 };
+	struct migrc_batch batch = {
+		.budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1,
+	};
 
 	__migrc_folio_not_migrated(&batch);
 	KUNIT_EXPECT_EQ(test, batch.budget, 2);
@@ -283,16 +299,18 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 	atomic_set(&folio->_mapcount, 0);
 	batch.seen = MIGRC_SEEN_DEFERRED;
 	batch.folio_ptes = 1;
-	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), MIGRC_FOLIO_DEFERRED);
+	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
+			MIGRC_FOLIO_DEFERRED);
 	KUNIT_EXPECT_EQ(test, batch.budget, 1);
 	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
 	free_anon_folio(folio);
 }
 
-/* However many folios are deferred in part, the batch flushes once, and defers no more. */
+/* A batch with folios deferred in part flushes once and defers no more. */
 static void mixed_is_flushed_once_a_batch(struct kunit *test)
 {
-	struct migrc_batch batch = { .budget = 9 }, *outer = current->migrc_batch;
+	struct migrc_batch batch = { .budget = 9 };
+	struct migrc_batch *outer = current->migrc_batch;
 	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
 	struct folio *folio;
 	unsigned int i;
@@ -330,18 +348,21 @@ static void not_used(void *unused)
 	static_branch_dec(&migrc_used);
 }
 
-/* memfd_pin_folios() asks for no write access, and lets a device write all the same. */
+/* memfd_pin_folios() needs no write access, yet lets a device write. */
 static void file_that_is_pinned_is_drained(struct kunit *test)
 {
-	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE, EMPTY_VMA_FLAGS);
+	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE,
+						    EMPTY_VMA_FLAGS);
 	struct folio *folio, *pinned;
 	pgoff_t offset;
 	long nr;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, file), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, file),
+			0);
 	static_branch_inc(&migrc_used);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
+			0);
 	put_into_quarantine(test, 1);
 	folio = shmem_read_folio(file->f_mapping, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
@@ -355,7 +376,7 @@ static void file_that_is_pinned_is_drained(struct kunit *test)
 		unpin_folio(pinned);
 }
 
-/* Writeback zeroes what a dirty folio has beyond the end of its file. */
+/* Writeback zeroes a dirty folio beyond the end of its file. */
 static void file_tail_is_left_out(struct kunit *test)
 {
 	struct file_system_type type = { .fs_flags = FS_REQUIRES_DEV };
