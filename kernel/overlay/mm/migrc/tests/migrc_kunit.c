@@ -282,7 +282,7 @@ static void free_anon_folio(struct folio *folio)
 }
 
 /*
- * The caller says whether a folio is migrated: a folio that is mapped now may be
+ * The caller says whether a folio is migrated: a folio that is mapped may be
  * unmapped a moment later.
  */
 static void unmapped_is_what_the_caller_says(struct kunit *test)
