@@ -452,7 +452,7 @@ static inline bool migrc_try_defer_pte(struct folio *src,
 }
 
 static inline void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
-				  pte_t pte) { }
+				   pte_t pte) { }
 static inline bool migrc_quarantine_folio(struct folio *src,
 					  unsigned long state)
 {
