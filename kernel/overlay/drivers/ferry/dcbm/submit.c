@@ -146,8 +146,8 @@ static bool dcbm_submit_group(struct dcbm_channel *ch)
 	/*
 	 * A driver still at work after the last callback may see the channel
 	 * idle and start the descriptors submitted so far: two chains, and the
-	 * sentinel covers the second only. So wait for the driver. Nothing is in flight,
-	 * so the wait loses no completion.
+	 * sentinel covers the second only. So wait for the driver. Nothing is
+	 * in flight, so the wait loses no completion.
 	 */
 	if (sentinel)
 		dmaengine_synchronize(ch->chan);
