@@ -10,7 +10,7 @@
 struct options {
 	unsigned int seconds;	/* the least time under load */
 	size_t bytes;		/* of all areas together */
-	unsigned int threads;	/* of each antagonist that can be many */
+	unsigned int threads;	/* of each stressor that can be many */
 	unsigned int movers;
 	int nodes[2];
 	const char *only;	/* comma-separated names; NULL: all */

@@ -12,16 +12,16 @@ void report_begin(const struct options *options, unsigned int tests);
 void report_absent(const char *what, const char *reason);
 
 /* A wrong byte: names page, expected and found; counts as an error and ends the run. */
-void report_wrong(struct arena *arena, const struct area *area, const struct mismatch *wrong,
+void report_wrong(struct test_memory *mem, const struct area *area, const struct mismatch *wrong,
 		  const char *by);
 
 /* Anything else that must not be; the same consequences. */
-void report_broken(struct arena *arena, const char *by, const char *format, ...)
+void report_broken(struct test_memory *mem, const char *by, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 enum outcome { PASSED, FAILED, SKIPPED };
 
-/* One test: an antagonist or a check. `acts` < 0: not counted. `reason` of a skip or failure, or NULL. */
-void report_test(const char *name, enum outcome outcome, int64_t acts, const char *reason);
+/* One test: an stressor or a check. `ops` < 0: not counted. `reason` of a skip or failure, or NULL. */
+void report_test(const char *name, enum outcome outcome, int64_t ops, const char *reason);
 
 #endif

@@ -14,35 +14,35 @@
 
 static uint64_t start_ns;
 
-static const struct area *twins(const struct arena *arena)
+static const struct area *mergeable_area(const struct test_memory *mem)
 {
-	for (size_t i = 0; i < arena->count; i++)
-		if (arena->areas[i].traits & AREA_TWINS)
-			return &arena->areas[i];
+	for (size_t i = 0; i < mem->count; i++)
+		if (mem->areas[i].traits & AREA_MERGEABLE)
+			return &mem->areas[i];
 	return NULL;
 }
 
-static bool advise(const struct arena *arena, int advice)
+static bool advise(const struct test_memory *mem, int advice)
 {
-	const struct area *area = twins(arena);
+	const struct area *area = mergeable_area(mem);
 
 	return !madvise(area->base, area->pages * PAGE_BYTES, advice);
 }
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
 	start_ns = clock_ns();
-	return ksm_scan_fast(true) && advise(arena, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
+	return ksm_scan_fast(true) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	/* A page that changes between two looks of ksmd is not merged, so change few. */
 	uint32_t epoch = (clock_ns() - start_ns) / EPOCH_NS;
 	struct span span;
 
-	actor_pause(actor);
-	if (!span_pick_claimed(actor, &span, AREA_TWINS, 0, 2))
+	worker_pause(worker);
+	if (!span_pick_claimed(worker, &span, AREA_MERGEABLE, 0, 2))
 		return false;
 	if (span_check(&span, "ksm")) {
 		span_stamp_as(&span, epoch);
@@ -52,13 +52,13 @@ static bool act(struct actor *actor)
 	return true;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	advise(arena, MADV_UNMERGEABLE);
+	advise(mem, MADV_UNMERGEABLE);
 }
 
-const struct antagonist ksm_antagonist = {
-	.name = "ksm", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor ksm_stressor = {
+	.name = "ksm", .prepare = prepare, .run_once = run_once, .finish = finish,
 	/* A fault that parts a merged page: proof that pages were merged. */
-	.proof = { "cow_ksm" },
+	.vmstat_counter = { "cow_ksm" },
 };

@@ -8,17 +8,17 @@
 
 #define MOST_PAGES 600	/* more than one THP, and parts of two */
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 	bool locked;
 
-	if (!span_pick(actor, &span, ~0u, 0, MOST_PAGES))
+	if (!span_pick(worker, &span, ~0u, 0, MOST_PAGES))
 		return false;
-	/* Fails half done where another actor has taken all access away, so it is undone either way. */
+	/* Fails half done where another worker has taken all access away, so it is undone either way. */
 	locked = !mlock(span_address(&span), span_bytes(&span));
-	actor_pause(actor);
+	worker_pause(worker);
 	return !munlock(span_address(&span), span_bytes(&span)) && locked;
 }
 
-const struct antagonist mlock_antagonist = { .name = "mlock", .act = act };
+const struct stressor mlock_stressor = { .name = "mlock", .run_once = run_once };

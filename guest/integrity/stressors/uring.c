@@ -131,9 +131,9 @@ static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memo
 static struct uring ring;
 static int file = -1;
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	if (!uring_open(&ring))
 		return "no io_uring (CONFIG_IO_URING, or forbidden)";
 	file = memfd_create("uring", MFD_CLOEXEC);
@@ -146,16 +146,16 @@ static bool transfer(const struct span *span, int opcode)
 
 	if (done == (ssize_t)span_bytes(span))
 		return true;
-	report_broken(span->arena, "uring", "transfer of %zu bytes: %s", span_bytes(span),
+	report_broken(span->mem, "uring", "transfer of %zu bytes: %s", span_bytes(span),
 		      done < 0 ? strerror(-done) : "cut short");
 	return false;
 }
 
-static void write_through_pin(struct actor *actor, const struct span *span)
+static void write_through_pin(struct worker *worker, const struct span *span)
 {
-	span_draw(span, actor->scratch, 1);
-	if (pwrite(file, actor->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span)) {
-		report_broken(span->arena, "uring", "pwrite: %m");
+	span_stamp_copy(span, worker->scratch, 1);
+	if (pwrite(file, worker->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span)) {
+		report_broken(span->mem, "uring", "pwrite: %m");
 		return;
 	}
 	if (transfer(span, IORING_OP_READ_FIXED)) {
@@ -164,31 +164,31 @@ static void write_through_pin(struct actor *actor, const struct span *span)
 	}
 }
 
-static void read_through_pin(struct actor *actor, const struct span *span)
+static void read_through_pin(struct worker *worker, const struct span *span)
 {
 	span_stamp(span);
 	if (!transfer(span, IORING_OP_WRITE_FIXED))
 		return;
-	if (pread(file, actor->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span))
-		report_broken(span->arena, "uring", "pread: %m");
+	if (pread(file, worker->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span))
+		report_broken(span->mem, "uring", "pread: %m");
 	else
-		span_check_copy(span, actor->scratch, "uring");
+		span_check_copy(span, worker->scratch, "uring");
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 	bool pinned;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	/* Fails where a page cannot be brought to where it may stay for long; try others. */
 	pinned = uring_pin(&ring, span_address(&span), span_bytes(&span));
 	if (pinned) {
-		actor_pause(actor);
-		write_through_pin(actor, &span);
-		actor_pause(actor);
-		read_through_pin(actor, &span);
+		worker_pause(worker);
+		write_through_pin(worker, &span);
+		worker_pause(worker);
+		read_through_pin(worker, &span);
 		uring_unpin(&ring);
 		span_check(&span, "uring");
 	}
@@ -196,13 +196,13 @@ static bool act(struct actor *actor)
 	return pinned;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	uring_close(&ring);
 	close(file);
 }
 
-const struct antagonist uring_antagonist = {
-	.name = "uring", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor uring_stressor = {
+	.name = "uring", .prepare = prepare, .run_once = run_once, .finish = finish,
 };

@@ -18,9 +18,9 @@
 
 static int pipe_ends[2];
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	return pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) ? "no pipe" : NULL;
 }
 
@@ -47,55 +47,55 @@ static void check_page(const struct span *page, const char *copy, bool written)
 {
 	struct mismatch wrong;
 
-	/* Generations count down here: the ledger has the newest. */
+	/* Generations count down here: the generations has the newest. */
 	if (written && !(page->area->traits & AREA_SHMEM) && span_matches(page, copy, -1, &wrong))
 		return;
 	span_check_copy(page, copy, "vmsplice");
 }
 
-static void hold(struct actor *actor, const struct span *span)
+static void check_pipe(struct worker *worker, const struct span *span)
 {
-	bool write = actor_random(actor, 2);
+	bool write = worker_random(worker, 2);
 
-	actor_pause(actor);
+	worker_pause(worker);
 	if (write)
 		span_stamp(span);
-	actor_pause(actor);
-	if (drain_pipe(actor->scratch) != span_bytes(span)) {
-		report_broken(span->arena, "vmsplice", "the pipe gave less than it took");
+	worker_pause(worker);
+	if (drain_pipe(worker->scratch) != span_bytes(span)) {
+		report_broken(span->mem, "vmsplice", "the pipe gave less than it took");
 		return;
 	}
 	for (uint32_t i = 0; i < span->count; i++) {
-		struct span page = { span->arena, span->area, span->first + i, 1 };
+		struct span page = { span->mem, span->area, span->first + i, 1 };
 
-		check_page(&page, (char *)actor->scratch + i * PAGE_BYTES, write);
+		check_page(&page, (char *)worker->scratch + i * PAGE_BYTES, write);
 	}
 	span_check(span, "vmsplice");
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 	bool held;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	held = fill_pipe(&span);
 	if (held)
-		hold(actor, &span);
+		check_pipe(worker, &span);
 	else
-		drain_pipe(actor->scratch);
+		drain_pipe(worker->scratch);
 	span_release(&span);
 	return held;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 }
 
-const struct antagonist vmsplice_antagonist = {
-	.name = "vmsplice", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor vmsplice_stressor = {
+	.name = "vmsplice", .prepare = prepare, .run_once = run_once, .finish = finish,
 };
