@@ -12,7 +12,7 @@
 #include "span.h"
 #include "sysfs.h"
 
-/* Writeback, per-CPU lists and RCU let go of pages within moments; a leak never does. */
+/* Writeback, per-CPU lists and RCU release pages well within 20 * 250 ms; a leak never does. */
 #define ATTEMPTS 20
 #define ATTEMPT_NS 250000000
 
@@ -39,7 +39,7 @@ void audit_content(struct test_memory *mem)
 {
 	unsigned int errors = atomic_load(&mem->errors);
 
-	/* The first wrong page of an area tells enough. */
+	/* One report per area is enough. */
 	for (size_t i = 0; i < mem->count; i++)
 		for (uint32_t page = 0; page < mem->areas[i].pages; page++)
 			if (!page_is_good(mem, &mem->areas[i], page))
@@ -47,7 +47,7 @@ void audit_content(struct test_memory *mem)
 	test(mem, "content", errors);
 }
 
-/* Touched first, for a page that is swapped out or dropped cannot be moved. */
+/* Touch the pages first, because a page that is swapped out or dropped cannot be moved. */
 static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node,
 					 bool single)
 {
@@ -63,7 +63,7 @@ static void report_unmovable(struct test_memory *mem, const struct area *area, i
 
 	folio_describe(area_address(area, result->first_failed), page, sizeof(page));
 	report_broken(mem, "references",
-		      "%zu pages of area %s do not move to node %d; the first is page %u (%s): %s",
+		      "%zu pages of area %s do not move to node %d, the first of them page %u (%s): %s",
 		      result->failed, area->name, node, area->first + (uint32_t)result->first_failed,
 		      page, strerror(result->first_error));
 }
@@ -75,7 +75,7 @@ static void require_movable(struct test_memory *mem, const struct area *area, in
 
 	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		/* One page that fails hides all behind it; in the end it is to be named. */
+		/* In a batch one failed page hides those behind it, so the last attempt moves one page a call. */
 		result = touch_and_move(&set, area, node, attempt == ATTEMPTS - 1);
 		if (!result.failed)
 			break;
@@ -116,8 +116,8 @@ uint64_t audit_memory(struct test_memory *mem, uint64_t before, unsigned int lea
 		sleep_ns(ATTEMPT_NS);
 	}
 	if (after + leak_kb < before)
-		report_broken(mem, "memory", "%" PRIu64 " kB were free before and %" PRIu64
-			      " kB are after, %u kB less are allowed", before, after, leak_kb);
+		report_broken(mem, "memory", "%" PRIu64 " kB free before, %" PRIu64
+			      " kB after, a decrease of %u kB is allowed", before, after, leak_kb);
 	test(mem, "memory", errors);
 	return after;
 }

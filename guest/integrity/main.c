@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* integrity: does every byte survive migration, whatever gets in the way? */
+/* integrity: check that every byte survives migration while stressors interfere. */
 #include <unistd.h>
 
 #include "audit.h"
@@ -13,7 +13,7 @@
 #include "test_memory.h"
 #include "util.h"
 
-#define AUDITS 3			/* tests besides those of the set */
+#define AUDITS 3			/* tests besides those of the stressors */
 #define STEP_NS 50000000
 #define PROGRESS_NS UINT64_C(10000000000)
 
@@ -24,7 +24,7 @@ static struct stressor_set set;
 static void check_machine(void)
 {
 	if (geteuid())
-		die(EXIT_MISSING, "needs root: to move shared pages, to swap, to set up devices");
+		die(EXIT_MISSING, "needs root to move shared pages, to swap and to set up devices");
 	node_require("--from", options.nodes[0]);
 	node_require("--to", options.nodes[1]);
 }
@@ -49,7 +49,7 @@ static void print_progress(const char *event, uint64_t seconds)
 	json_end(&json);
 }
 
-/* Until the time is up and the flips are done, or something is wrong. */
+/* Return when the time is up and all switches are done, or when an error has stopped the run. */
 static void wait_for_end(void)
 {
 	uint64_t start = clock_ns(), reported = start, now = start;

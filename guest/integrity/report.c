@@ -47,7 +47,7 @@ void report_absent(const char *what, const char *reason)
 	json_end(&json);
 }
 
-/* Who has found something wrong: their tests have failed. */
+/* Tests that have reported an error. */
 static const char *failed_tests[MOST_FAILED];
 static atomic_uint failed_count;
 

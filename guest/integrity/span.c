@@ -67,7 +67,7 @@ bool span_claim(const struct span *span)
 {
 	for (uint32_t i = 0; i < span->count; i++) {
 		if (!claim_page(entry(span, i))) {
-			/* Waiting while holding others' pages could go round in a circle. */
+			/* Do not wait for it: two workers, each with claimed pages, could deadlock. */
 			release_first(span, i);
 			return false;
 		}

@@ -12,7 +12,7 @@
 #include "stressors/stressors.h"
 #include "sysfs.h"
 
-/* The mover: it moves pages between the nodes, in batches large and small, and claims none of them. */
+/* The mover: it moves pages between the nodes, in large and small batches, and claims none. */
 
 static size_t largest_area_pages(const struct test_memory *mem)
 {
@@ -26,13 +26,13 @@ static size_t largest_area_pages(const struct test_memory *mem)
 
 static void pick_batch(struct worker *worker, struct span *span)
 {
-	/* Large batches are what is new; small ones hit single pages at odd moments. */
+	/* Large batches test batch copies; small ones hit single pages at odd moments. */
 	uint32_t most = worker_random(worker, 4) ? UINT32_MAX : SPAN_PAGES;
 
 	span_pick(worker, span, ~0u, 0, most);
 }
 
-/* The node that the span's first page is not on; either if the page is not mapped. */
+/* Return the node that the span's first page is not on; a random one if the page is not mapped. */
 static int other_node(struct worker *worker, const struct span *span)
 {
 	const int *nodes = worker->mem->options->nodes;
@@ -46,7 +46,7 @@ static int other_node(struct worker *worker, const struct span *span)
 
 static bool move(struct worker *worker)
 {
-	/* Each mover has its own arrays, for as long as it lives. */
+	/* Each mover has its own arrays, until it exits. */
 	static _Thread_local struct moveset set;
 	struct test_memory *mem = worker->mem;
 	struct span span;
@@ -55,7 +55,7 @@ static bool move(struct worker *worker)
 	if (!set.pages)
 		moveset_init(&set, NULL, largest_area_pages(mem) * PAGE_BYTES, PAGE_BYTES);
 	pick_batch(worker, &span);
-	/* One address a folio makes the largest batches; one a page also names tail pages. */
+	/* One address a folio makes the largest batches; one a page also passes tail pages. */
 	if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
 		step = span.area->folio_bytes;
 	moveset_retarget(&set, span_address(&span), span_bytes(&span), step);
@@ -93,7 +93,7 @@ bool stressor_known(const char *name)
 void stressor_set_init(struct stressor_set *set, const struct options *options)
 {
 	add(set, &mover);
-	/* In this order whatever order they are named in: it is that of coming, and back that of going. */
+	/* The order is fixed, not that of --only: prepare() runs in it and finish() in reverse. */
 	for (size_t i = 0; i < ALL_COUNT; i++)
 		if (!options->only || cmdline_in_list(options->only, all[i]->name))
 			add(set, all[i]);
@@ -126,7 +126,7 @@ static void start_workers(struct stressor_entry *entry, struct test_memory *mem,
 	entry->workers = calloc(entry->worker_count, sizeof(*entry->workers));
 	if (!entry->workers)
 		die(EXIT_FAILED, "no memory for workers");
-	/* 64 workers at most play one stressor, so each gets a seed of its own. */
+	/* A stressor has at most 64 workers, so each worker gets a seed of its own. */
 	for (unsigned int i = 0; i < entry->worker_count; i++)
 		worker_start(&entry->workers[i], stressor, mem,
 			     mem->options->seed * 4096 + number * 64 + i);
@@ -134,7 +134,7 @@ static void start_workers(struct stressor_entry *entry, struct test_memory *mem,
 
 void stressor_set_start(struct stressor_set *set, struct test_memory *mem)
 {
-	/* All stages are set before the first worker moves. */
+	/* Prepare all stressors before the first worker starts. */
 	for (size_t i = 0; i < set->count; i++) {
 		struct stressor_entry *entry = &set->entries[i];
 
@@ -156,8 +156,8 @@ void stressor_set_join(struct stressor_set *set)
 void stressor_set_finish(struct stressor_set *set, struct test_memory *mem)
 {
 	/*
-	 * Last come, first gone. It matters: merged pages that are still swapped out when KSM unmerges
-	 * come back merged, and then nothing can find who maps them, or move them.
+	 * In reverse order, so that swap finishes before ksm. If KSM unmerged first, pages that are swapped
+	 * out would come back merged, and the kernel could neither find their mappings nor move them.
 	 */
 	for (size_t i = set->count; i--;) {
 		struct stressor_entry *entry = &set->entries[i];
@@ -183,9 +183,9 @@ static const char *idle_reason(const struct stressor_entry *entry)
 	if (entry->skip)
 		return entry->skip;
 	if (!stressor_entry_ops(entry))
-		return "it never got to act";
+		return "no operation was possible";
 	if (stressor->vmstat_counter[0] && vmstat_sum(stressor) == entry->vmstat_before)
-		return "the kernel counted nothing of the kind";
+		return "its counters in /proc/vmstat did not grow";
 	return NULL;
 }
 
@@ -196,7 +196,7 @@ unsigned int stressor_set_report(const struct stressor_set *set, struct test_mem
 	for (size_t i = 0; i < set->count; i++) {
 		const struct stressor_entry *entry = &set->entries[i];
 		const char *idle = idle_reason(entry);
-		/* Without moves nothing is tested at all, so that one may not be skipped. */
+		/* Without moves the run tests nothing, so the mover must not be skipped. */
 		bool must = entry->stressor == &mover;
 
 		if (idle && must)

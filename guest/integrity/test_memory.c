@@ -47,7 +47,7 @@ static void add_area(struct test_memory *mem, struct area area)
 	area.pages = bytes / PAGE_BYTES;
 	area.first = last ? last->first + last->pages : 0;
 	area.base = map_aligned(bytes, area.fd);
-	/* Fails without THP, and then there is nothing to advise. */
+	/* Fails on a kernel without THP, where no advice is needed. */
 	madvise(area.base, bytes, area.folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	stamp_area(&area);
 	mem->areas[mem->count++] = area;
@@ -65,7 +65,7 @@ static void add_large(struct test_memory *mem, const char *name, size_t folio_by
 static void add_shmem(struct test_memory *mem)
 {
 	int fd = memfd_create("integrity", MFD_CLOEXEC);
-	/* In large folios if it can be; shmem in single pages is tested well by everything else. */
+	/* Use large folios if the kernel can; single pages of shmem have good tests elsewhere. */
 	bool large = thp_allow_only((size_t)64 << 10, true);
 
 	if (fd < 0)
@@ -82,7 +82,7 @@ static void require_disk(const char *dir)
 	if (statfs(dir, &fs))
 		die(EXIT_USAGE, "--file %s: %m", dir);
 	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
-		die(EXIT_USAGE, "--file %s is in memory; it has to be on a disk file system", dir);
+		die(EXIT_USAGE, "--file %s is in memory, but must be on a disk file system", dir);
 }
 
 static void add_disk(struct test_memory *mem)
@@ -99,7 +99,7 @@ static void add_disk(struct test_memory *mem)
 	fd = openat(dir_fd, DISK_NAME, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die(EXIT_USAGE, "--file %s: %m", dir);
-	/* The name is not needed, and without it nothing is left behind. */
+	/* Without a name the file goes with its last descriptor, however the program ends. */
 	unlinkat(dir_fd, DISK_NAME, 0);
 	close(dir_fd);
 	add_area(mem, (struct area){ .name = "disk", .traits = AREA_DISK, .fd = fd,
@@ -122,13 +122,13 @@ void test_memory_open(struct test_memory *mem, const struct options *options)
 				     .folio_bytes = PAGE_BYTES, .fd = -1 });
 	add_large(mem, "64k", (size_t)64 << 10);
 	add_large(mem, "2m", (size_t)2 << 20);
-	/* From here on memory that is faulted in anew may become either; no such size is no harm. */
+	/* From here on a fault may allocate 64 KiB folios or single pages; a kernel without that size is fine. */
 	thp_allow((size_t)64 << 10, false);
 	add_shmem(mem);
 	add_disk(mem);
 	mem->generations = calloc(all_pages(mem), sizeof(*mem->generations));
 	if (!mem->generations)
-		die(EXIT_FAILED, "no memory for the generations");
+		die(EXIT_FAILED, "no memory for the generations of pages");
 }
 
 void test_memory_close(struct test_memory *mem)

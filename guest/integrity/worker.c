@@ -10,12 +10,12 @@
 
 #include "span.h"
 
-/* No act takes seconds, even emulated and on a debug kernel: whoever takes this long hangs. */
+/* No operation takes seconds, even on an emulated debug kernel, so a worker that takes this long hangs. */
 #define STUCK_SECONDS 120
 
 /*
- * Most rest between two ops. Without it more than ten threads queue for the mmap lock and for two
- * CPUs, and pages hardly move at all: a batch waits at every one of its pages.
+ * Maximum rest between two operations. Without it more than ten threads contend for the mmap lock and
+ * for two CPUs, and pages hardly move at all, because a batch waits for each of its pages.
  */
 #define REST_NS 10000000
 
@@ -49,7 +49,7 @@ static void *private_pages(size_t bytes)
 	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
-		die(EXIT_FAILED, "no memory for an worker: %m");
+		die(EXIT_FAILED, "no memory for a worker: %m");
 	return memory;
 }
 
@@ -61,7 +61,7 @@ void worker_start(struct worker *worker, const struct stressor *stressor, struct
 	worker->stressor = stressor;
 	worker->mem = mem;
 	worker->scratch = private_pages(SPAN_PAGES * PAGE_BYTES);
-	/* An odd factor spreads small seeds over all bits; | 1 because 0 would stay 0. */
+	/* The odd factor spreads small seeds over all bits; | 1 because xorshift maps 0 to 0. */
 	worker->random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	error = pthread_create(&worker->thread, NULL, worker_main, worker);
 	if (error)
@@ -75,7 +75,7 @@ void worker_join(struct worker *worker)
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STUCK_SECONDS;
 	if (pthread_timedjoin_np(worker->thread, NULL, &deadline))
-		die(EXIT_FAILED, "'%s' has not come back from an act for %d s", worker->stressor->name,
+		die(EXIT_FAILED, "'%s' has been in one operation for %d s", worker->stressor->name,
 		     STUCK_SECONDS);
 	munmap(worker->scratch, SPAN_PAGES * PAGE_BYTES);
 }

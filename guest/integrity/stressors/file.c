@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Read and write the file behind a shared mapping with pread(2) and pwrite(2), in memory (memfd)
- * and on disk, where pages are also written back and dropped, so that a lost dirty bit shows.
+ * Read and write the file of a shared mapping with pread(2) and pwrite(2), in memory (memfd) and on
+ * disk. Pages on disk are also written back and dropped, which reveals a lost dirty bit.
  */
 #include "stressors.h"
 
@@ -34,7 +34,7 @@ static const char *prepare_disk(struct test_memory *mem)
 	return prepare(mem, AREA_DISK, "no --file DIR");
 }
 
-/* Clean pages leave the page cache; those that others use stay, and that is as good. */
+/* Drop clean pages from the page cache; pages in use stay, which is no failure. */
 static void drop(const struct span *span)
 {
 	sync_file_range(span->area->fd, offset(span), span_bytes(span),

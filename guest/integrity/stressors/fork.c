@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Forks a child that shares pages until one side writes. The pages are claimed while fork(2) takes
- * its snapshot, so the child knows what it must see however long it lives, whatever the parent does.
+ * Fork a child that shares pages until either side writes. The pages are claimed during fork(2), so the
+ * child knows their expected content until it exits, whatever the parent writes later.
  */
 #include "stressors.h"
 
@@ -16,7 +16,7 @@
 #include "../span.h"
 #include "folio.h"
 
-/* Shared memory: a child of a threaded program must not print, for a lock it needs may be held. */
+/* In shared memory, because the child must not print: another thread may have held stdio's lock at fork(2). */
 static struct mismatch *wrong;
 
 static const char *prepare(struct test_memory *mem)
@@ -40,7 +40,7 @@ static _Noreturn void child_main(struct worker *worker, const struct span *span)
 	worker_pause(worker);
 	good = good && is_good(span);
 	if (good) {
-		/* Now the child's own copy. */
+		/* The store makes a private copy for the child. */
 		span_stamp(span);
 		worker_pause(worker);
 		good = is_good(span);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets the kernel merge twins, and parts them again by writing. Twins written in the same tenth of
- * a second get the same generation, so they come to be alike again.
+ * Let KSM merge identical pages, and break the merge by writing. Pages that are written in the same
+ * tenth of a second get the same generation, and so become identical again.
  */
 #include "stressors.h"
 
@@ -37,7 +37,7 @@ static const char *prepare(struct test_memory *mem)
 
 static bool run_once(struct worker *worker)
 {
-	/* A page that changes between two looks of ksmd is not merged, so change few. */
+	/* ksmd merges no page that changed between two of its scans, so write few. */
 	uint32_t epoch = (clock_ns() - start_ns) / EPOCH_NS;
 	struct span span;
 
@@ -59,6 +59,6 @@ static void finish(struct test_memory *mem)
 
 const struct stressor ksm_stressor = {
 	.name = "ksm", .prepare = prepare, .run_once = run_once, .finish = finish,
-	/* A fault that parts a merged page: proof that pages were merged. */
+	/* Counts write faults on merged pages, so it shows that pages were merged. */
 	.vmstat_counter = { "cow_ksm" },
 };

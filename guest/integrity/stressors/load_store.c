@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads pages through their mapping, and writes them: a store that hits the page while it moves must not be lost. */
+/* Read and write pages through their mapping: a store to a page under migration must not be lost. */
 #include "stressors.h"
 
 #include "../span.h"
@@ -23,7 +23,7 @@ static bool store(struct worker *worker)
 {
 	struct span span;
 
-	/* Twins that everybody writes would never be alike. */
+	/* Pages that all writers store to would never be identical. */
 	if (!span_pick_claimed(worker, &span, ~0u, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	if (span_check(&span, "write")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Locks and unlocks memory, which moves its folios between LRU lists while others isolate them. */
+/* Lock and unlock memory, which moves its folios between LRU lists while migration isolates them. */
 #include "stressors.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ static bool run_once(struct worker *worker)
 
 	if (!span_pick(worker, &span, ~0u, 0, MOST_PAGES))
 		return false;
-	/* Fails half done where another worker has taken all access away, so it is undone either way. */
+	/* mlock(2) fails halfway at pages that mprotect has made inaccessible, so undo it in any case. */
 	locked = !mlock(span_address(&span), span_bytes(&span));
 	worker_pause(worker);
 	return !munlock(span_address(&span), span_bytes(&span)) && locked;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes the migrator under load and, given a module, brings one in and takes it away again. What
- * must be refused is tried as well, and must change nothing.
+ * Select migrators under load and, with --module, load, select, deselect and unload a module. Try values
+ * and actions that the kernel must refuse, and check that they change nothing.
  */
 #include "stressors.h"
 
@@ -19,8 +19,8 @@
 #include "sysfs.h"
 
 #define MOST_THREADS 64
-#define UNLOAD_NS UINT64_C(10000000000)	/* for batches in flight on a slow debug kernel */
-#define BATCH_NS UINT64_C(100000000)		/* a batch or two on such a kernel */
+#define UNLOAD_NS UINT64_C(10000000000)	/* limit for batches in flight on a slow debug kernel */
+#define BATCH_NS UINT64_C(100000000)		/* time for a batch or two on such a kernel */
 
 static bool module_load(const char *path)
 {
@@ -37,7 +37,7 @@ static bool module_load(const char *path)
 	return loaded;
 }
 
-/* The kernel's name for it: the file's, without its suffix and with _ for -. */
+/* The kernel's name of a module is its file's, without suffix and with _ for -. */
 static void module_name(const char *path, char *name, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -67,7 +67,7 @@ static const char *prepare(struct test_memory *mem)
 	return NULL;
 }
 
-/* Select a migrator and see that it is selected; nobody else selects meanwhile. */
+/* Select a migrator and check that it is selected; no other thread selects one. */
 static bool select_and_check(struct test_memory *mem, const char *name)
 {
 	struct migrators now;
@@ -78,7 +78,7 @@ static bool select_and_check(struct test_memory *mem, const char *name)
 	}
 	if (migrators_list(&now) && !strcmp(now.names[now.selected], name))
 		return true;
-	report_broken(mem, "switch", "selected '%s', but '%s' is", name, now.names[now.selected]);
+	report_broken(mem, "switch", "selected '%s', but the selected one is '%s'", name, now.names[now.selected]);
 	return false;
 }
 
@@ -91,15 +91,15 @@ static void check_refused(struct test_memory *mem, const char *path, const char 
 		return;
 	}
 	if (sysfs_write(path, value))
-		report_broken(mem, "switch", "%s takes '%s'", path, value);
+		report_broken(mem, "switch", "%s accepts '%s'", path, value);
 	else if (errno != EINVAL)
-		report_broken(mem, "switch", "%s refuses '%s', but with: %m", path, value);
+		report_broken(mem, "switch", "%s refuses '%s' with the wrong error: %m", path, value);
 	sysfs_read_line(path, after, sizeof(after));
 	if (strcmp(before, after))
-		report_broken(mem, "switch", "%s was '%s' and after a refusal is '%s'", path, before, after);
+		report_broken(mem, "switch", "%s changed from '%s' to '%s' by a refused value", path, before, after);
 }
 
-/* Another number of threads, if the migrator has threads at all. */
+/* Change the number of threads, if the migrator has that setting. */
 static void change_threads(struct worker *worker, const char *migrator, bool restore)
 {
 	char path[128], value[16];
@@ -108,7 +108,7 @@ static void change_threads(struct worker *worker, const char *migrator, bool res
 	if (access(path, W_OK))
 		return;
 	snprintf(value, sizeof(value), "%u", 1 + worker_random(worker, MOST_THREADS));
-	/* A module that goes away takes its settings with it: nothing to restore. */
+	/* The settings of a module go with it, so there is nothing to restore. */
 	if (!(restore ? sysfs_set_until_exit(path, value) : sysfs_write(path, value)))
 		report_broken(worker->mem, "switch", "%s refuses '%s': %m", path, value);
 	check_refused(worker->mem, path, "0");
@@ -121,7 +121,7 @@ static bool switch_migrator(struct worker *worker)
 	const char *name;
 
 	if (!migrators_list(&migrators) || !migrators.count) {
-		report_broken(worker->mem, "switch", "the selector is gone");
+		report_broken(worker->mem, "switch", "no migrator is listed");
 		return false;
 	}
 	name = migrators.names[worker_random(worker, migrators.count)];
@@ -130,7 +130,7 @@ static bool switch_migrator(struct worker *worker)
 	return select_and_check(worker->mem, name);
 }
 
-/* The migrator that is in the list now and was not before; NULL if there is none. */
+/* Return the migrator that is listed now and was not before, or NULL. */
 static const char *new_migrator(const struct migrators *before, struct migrators *now)
 {
 	if (!migrators_list(now))
@@ -141,7 +141,7 @@ static const char *new_migrator(const struct migrators *before, struct migrators
 	return NULL;
 }
 
-/* A module in use says EAGAIN ("try again") or EBUSY, as rmmod -w and rmmod see it. */
+/* Unloading a module in use fails with EAGAIN or EBUSY. */
 static bool in_use(int error)
 {
 	return error == EAGAIN || error == EBUSY;
@@ -161,13 +161,13 @@ static bool unload_when_idle(struct test_memory *mem, const char *path)
 	return true;
 }
 
-/* While selected it has to stay, whatever is tried. */
+/* The module of the selected migrator must not be unloadable. */
 static void check_unload_refused(struct test_memory *mem, const char *path)
 {
 	if (module_unload(path))
 		report_broken(mem, "switch", "%s can be unloaded while selected", path);
 	else if (!in_use(errno))
-		report_broken(mem, "switch", "unloading %s while selected fails, but with: %m", path);
+		report_broken(mem, "switch", "unloading %s while selected fails with the wrong error: %m", path);
 }
 
 static uint64_t batches_of(const char *migrator)
@@ -178,7 +178,7 @@ static uint64_t batches_of(const char *migrator)
 	return sysfs_read_line(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
 }
 
-/* A migrator that nobody gives work to is no load to be unloaded under. */
+/* Wait until the migrator has copied a batch; without one the unload would not be under load. */
 static void wait_for_batch(struct worker *worker, const char *migrator)
 {
 	uint64_t before = batches_of(migrator), start = clock_ns();
@@ -194,7 +194,7 @@ static void wait_for_batch(struct worker *worker, const char *migrator)
 
 static bool use_migrator(struct worker *worker, const char *migrator, const char *path)
 {
-	/* Settings are written both before and while it is at work. */
+	/* Change settings before the migrator is selected and while it copies. */
 	change_threads(worker, migrator, false);
 	if (!select_and_check(worker->mem, migrator))
 		return false;
@@ -217,7 +217,7 @@ static bool load_and_unload(struct worker *worker)
 	}
 	migrator = new_migrator(&before, &now);
 	if (!migrator)
-		report_broken(worker->mem, "switch", "%s is loaded, but no migrator has come", path);
+		report_broken(worker->mem, "switch", "%s is loaded, but no new migrator is listed", path);
 	else if (!use_migrator(worker, migrator, path))
 		return false;
 	if (!unload_when_idle(worker->mem, path))
@@ -236,7 +236,7 @@ static bool run_once(struct worker *worker)
 static void finish(struct test_memory *mem)
 {
 	if (mem->options->module && !atomic_load(&mem->switches_while_busy))
-		report_broken(mem, "switch", "no load: the module's migrator has copied nothing");
+		report_broken(mem, "switch", "no load: the module's migrator has copied no batch");
 }
 
 const struct stressor switch_stressor = {

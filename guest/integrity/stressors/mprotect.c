@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Takes the right to write, or all access, from memory and gives it back. */
+/* Remove write access, or all access, from memory and restore it. */
 #include "stressors.h"
 
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ static bool run_once(struct worker *worker)
 		read_only(worker, &span);
 	else
 		no_access(worker, &span);
-	/* Fails only for want of memory for a VMA, and nobody may touch the pages until it works. */
+	/* Fails only without memory for a VMA; until it succeeds no worker may access the pages. */
 	while (!protect(&span, PROT_READ | PROT_WRITE))
 		worker_pause(worker);
 	if (span_check(&span, "mprotect") && !(span.area->traits & AREA_MERGEABLE))

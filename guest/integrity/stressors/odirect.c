@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * O_DIRECT: the device reads and writes the pages themselves while a pin holds them. Known content
- * is put on the device from memory that never moves, then read into pages that do.
+ * O_DIRECT: the device reads and writes the pages themselves, through a pin. Known content is written to
+ * the device from memory that is never migrated, then read into pages that are, and the reverse.
  */
 #include "stressors.h"
 
@@ -26,12 +26,12 @@ static int open_disk(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/" DISK_NAME, dir);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
-	/* The name is not needed, and without it nothing is left behind. */
+	/* Without a name the file goes with its last descriptor, however the program ends. */
 	unlink(path);
 	return fd;
 }
 
-/* Not a memfd: tmpfs takes O_DIRECT but copies, and no page would be pinned. */
+/* A memfd will not do: tmpfs accepts O_DIRECT but copies, so no page would be pinned. */
 static const char *prepare(struct test_memory *mem)
 {
 	const char *dir = mem->options->file;
@@ -61,7 +61,7 @@ static bool read_device(struct test_memory *mem, void *memory, size_t bytes)
 	return false;
 }
 
-/* Device to moving pages: what the device wrote through the pin must be there, and stay. */
+/* From the device to migrated pages: the data that the device wrote through the pin must arrive and stay. */
 static void read_into(struct worker *worker, const struct span *span)
 {
 	span_stamp_copy(span, worker->scratch, 1);
@@ -74,7 +74,7 @@ static void read_into(struct worker *worker, const struct span *span)
 	span_check(span, "odirect");
 }
 
-/* Moving pages to device: the device must see what the CPU stored last. */
+/* From migrated pages to the device: the device must read the CPU's last store. */
 static void write_from(struct worker *worker, const struct span *span)
 {
 	span_stamp(span);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Takes large folios apart in every way there is, and has new ones made. */
+/* Split large folios by discard, unmap and debugfs, and make new ones by faults and collapse. */
 #include "stressors.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static const char *prepare(struct test_memory *mem)
 {
-	/* Optional: the other ways need no debugfs. */
+	/* Optional: only split_by_debugfs() needs it. */
 	if (access(THP_SPLIT_FILE, W_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 	for (size_t i = 0; i < mem->count; i++)
@@ -26,7 +26,7 @@ static const char *prepare(struct test_memory *mem)
 	return "no large folios to split";
 }
 
-/* New memory holds zeros; anything else is someone else's data. */
+/* New memory must be zero: any other content leaks another owner's data. */
 static void require_zeros(const struct span *span)
 {
 	const volatile uint64_t *words = (const void *)span_address(span);
@@ -45,11 +45,11 @@ static void require_zeros(const struct span *span)
 
 static bool discard(const struct span *span)
 {
-	/* Fails at the first mapping that is locked, when those before it are gone already. */
+	/* Fails at the first locked VMA, after it has discarded the ones before. */
 	return !madvise(span_address(span), span_bytes(span), MADV_DONTNEED);
 }
 
-/* Unmapping a part and mapping anew, in one step so that nobody's mmap(2) gets in between. */
+/* Replace a part of the mapping in one call, so that no other thread's mmap(2) takes the address range. */
 static bool remap(const struct span *span)
 {
 	if (mmap(span_address(span), span_bytes(span), PROT_READ | PROT_WRITE,
@@ -64,7 +64,7 @@ static bool replace(struct worker *worker, bool (*drop)(const struct span *))
 	struct span span;
 	bool dropped = false;
 
-	/* Twins would lose MADV_MERGEABLE, and are not large. */
+	/* AREA_MERGEABLE is excluded: it has no large folios, and would lose MADV_MERGEABLE. */
 	if (!span_pick_claimed(worker, &span, AREA_LARGE, 0, MOST_PAGES))
 		return false;
 	if (span_check(&span, "split")) {
@@ -97,7 +97,7 @@ static bool collapse(struct worker *worker)
 	if (!span_pick(worker, &span, AREA_LARGE, 0, 1))
 		return false;
 	block = (char *)((uintptr_t)span_address(&span) & ~(FOLIO_ALIGN - 1));
-	/* Fails where pages are pinned or the block is of several mappings. */
+	/* Fails if pages are pinned, or if the block has several VMAs. */
 	return !madvise(block, FOLIO_ALIGN, MADV_COLLAPSE);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All stressors; each has a file of its own, or shares one with its mirror image. */
+/* All stressors: one a file, but for pairs that differ in direction only. */
 #ifndef STRESSORS_H
 #define STRESSORS_H
 
@@ -21,7 +21,7 @@ extern const struct stressor vmsplice_stressor;
 extern const struct stressor odirect_stressor;
 extern const struct stressor uring_stressor;
 
-/* Played only with --flip. */
+/* Run only with --switch. */
 extern const struct stressor switch_stressor;
 
 #endif

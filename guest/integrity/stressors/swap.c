@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Swaps memory out; whoever looks at it next brings it back, through the swap cache. */
+/* Swap memory out; the next access brings it back through the swap cache. */
 #include "stressors.h"
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include "blockdev.h"
 
 #define MOST_PAGES 256
-#define LARGEST ((size_t)64 << 20)	/* it costs as much memory as it holds */
+#define LARGEST ((size_t)64 << 20)	/* the device is in memory and takes this much of it */
 
 static struct swapdev swap;
 
@@ -25,7 +25,7 @@ static bool run_once(struct worker *worker)
 	struct span span;
 
 	worker_pause(worker);
-	/* No claim: those who use the pages must not notice. Fails where pages are locked. */
+	/* Without a claim, because swap must be invisible to users of the pages. Fails if pages are locked. */
 	return span_pick(worker, &span, AREA_ANON | AREA_SHMEM, 0, MOST_PAGES) &&
 	       !madvise(span_address(&span), span_bytes(&span), MADV_PAGEOUT);
 }

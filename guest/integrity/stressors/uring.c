@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io_uring fixed buffers: pages pinned for long, and written and read by the kernel through the
- * pin, not through the mapping. Before, during and after, mapping and pin must be the same page.
+ * io_uring fixed buffers: the kernel holds a long-term pin, and reads and writes the pages through the
+ * pin, not through the mapping. Mapping and pin must always refer to the same page.
  */
 #include "stressors.h"
 
@@ -17,7 +17,7 @@
 #include "../report.h"
 #include "../span.h"
 
-/* As much of io_uring as one request at a time needs, by raw system calls. */
+/* The part of io_uring that one request at a time needs, by raw system calls. */
 struct uring {
 	int fd;
 	void *rings;
@@ -34,7 +34,7 @@ static void *map_ring(int fd, size_t bytes, off_t what)
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, what);
 }
 
-/* Both rings lie in one mapping (IORING_FEAT_SINGLE_MMAP, since Linux 5.4). */
+/* Both rings are in one mapping (IORING_FEAT_SINGLE_MMAP, since Linux 5.4). */
 static size_t rings_bytes(const struct io_uring_params *params)
 {
 	size_t sq = params->sq_off.array + params->sq_entries * sizeof(uint32_t);
@@ -121,7 +121,7 @@ static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memo
 			return -errno;
 		if (done > 0)
 			to_submit = 0;
-		/* A completion is there once the tail is ahead of the head. */
+		/* The completion has arrived when the tail is ahead of the head. */
 		if (atomic_load(ring_word(ring, ring->params.cq_off.tail)) !=
 		    atomic_load(ring_word(ring, ring->params.cq_off.head)))
 			return take_result(ring);
@@ -182,7 +182,7 @@ static bool run_once(struct worker *worker)
 
 	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
-	/* Fails where a page cannot be brought to where it may stay for long; try others. */
+	/* Fails if the kernel cannot migrate a page to memory that allows long-term pins; try others. */
 	pinned = uring_pin(&ring, span_address(&span), span_bytes(&span));
 	if (pinned) {
 		worker_pause(worker);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holds references by vmsplice(2): a page in a pipe must not move away from the pipe. What is
- * written to the mapping meanwhile comes out of the pipe if the memory is shared; private memory
- * may have been copied on write (after fork, or on its way back from swap), and then the pipe
- * keeps the page as it was.
+ * Hold references by vmsplice(2): migration must not replace a page that a pipe refers to. A store to the
+ * mapping while the page is in the pipe is read from the pipe if the memory is shared. Private memory may
+ * have been copied on write (after fork, or on its return from swap); the pipe then keeps the old content.
  */
 #include "stressors.h"
 
@@ -24,7 +23,7 @@ static const char *prepare(struct test_memory *mem)
 	return pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) ? "no pipe" : NULL;
 }
 
-/* A pipe has room for SPAN_PAGES by default, for less if the user has many pipes. */
+/* A pipe has SPAN_PAGES slots by default, and fewer if the user has many pipes. */
 static bool fill_pipe(const struct span *span)
 {
 	struct iovec memory = { span_address(span), span_bytes(span) };
@@ -47,7 +46,7 @@ static void check_page(const struct span *page, const char *copy, bool written)
 {
 	struct mismatch wrong;
 
-	/* Generations count down here: the generations has the newest. */
+	/* One generation back: the recorded one is that of the mapping. */
 	if (written && !(page->area->traits & AREA_SHMEM) && span_matches(page, copy, -1, &wrong))
 		return;
 	span_check_copy(page, copy, "vmsplice");
