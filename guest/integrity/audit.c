@@ -47,15 +47,6 @@ void audit_content(struct test_memory *mem)
 	test(mem, "content", errors);
 }
 
-/* Touch the pages first, because a page that is swapped out or dropped cannot be moved. */
-static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node,
-					 bool single)
-{
-	for (uint32_t i = 0; i < area->pages; i++)
-		(void)*(volatile char *)area_address(area, i);
-	return moveset_move(set, node, MPOL_MF_MOVE_ALL, single);
-}
-
 static void report_unmovable(struct test_memory *mem, const struct area *area, int node,
 			     const struct move_result *result)
 {
@@ -75,8 +66,11 @@ static void require_movable(struct test_memory *mem, const struct area *area, in
 
 	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		/* Touch the pages first, because a page that is swapped out or dropped cannot be moved. */
+		for (uint32_t i = 0; i < area->pages; i++)
+			(void)*(volatile char *)area_address(area, i);
 		/* In a batch one failed page hides those behind it, so the last attempt moves one page a call. */
-		result = touch_and_move(&set, area, node, attempt == ATTEMPTS - 1);
+		result = moveset_move(&set, node, MPOL_MF_MOVE_ALL, attempt == ATTEMPTS - 1);
 		if (!result.failed)
 			break;
 		sleep_ns(ATTEMPT_NS);

@@ -21,14 +21,6 @@ static struct options options;
 static struct test_memory mem;
 static struct stressor_set set;
 
-static void check_machine(void)
-{
-	if (geteuid())
-		die(EXIT_MISSING, "needs root to move shared pages, to swap and to set up devices");
-	node_require("--from", options.nodes[0]);
-	node_require("--to", options.nodes[1]);
-}
-
 static uint64_t switches_done(void)
 {
 	for (size_t i = 0; i < set.count; i++)
@@ -37,11 +29,11 @@ static uint64_t switches_done(void)
 	return 0;
 }
 
-static void print_progress(const char *event, uint64_t seconds)
+static void print_progress(uint64_t seconds)
 {
 	struct json json;
 
-	json_begin(&json, event);
+	json_begin(&json, "progress");
 	json_int(&json, "seconds", seconds);
 	json_int(&json, "moves", atomic_load(&mem.moves));
 	json_int(&json, "switches", switches_done());
@@ -59,7 +51,7 @@ static void wait_for_end(void)
 		sleep_ns(STEP_NS);
 		now = clock_ns();
 		if (now - reported > PROGRESS_NS) {
-			print_progress("progress", (now - start) / 1000000000);
+			print_progress((now - start) / 1000000000);
 			reported = now;
 		}
 	}
@@ -94,7 +86,10 @@ int main(int argc, char **argv)
 
 	options_parse(&options, argc, argv);
 	stressor_set_init(&set, &options);
-	check_machine();
+	if (geteuid())
+		die(EXIT_MISSING, "needs root to move shared pages, to swap and to set up devices");
+	node_require("--from", options.nodes[0]);
+	node_require("--to", options.nodes[1]);
 	report_begin(&options, set.count + AUDITS);
 	free_before = audit_free_kb();
 	test_memory_open(&mem, &options);

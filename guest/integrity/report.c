@@ -51,14 +51,6 @@ void report_absent(const char *what, const char *reason)
 static const char *failed_tests[MOST_FAILED];
 static atomic_uint failed_count;
 
-static bool has_failed(const char *name)
-{
-	for (unsigned int i = 0; i < MOST_FAILED && failed_tests[i]; i++)
-		if (!strcmp(failed_tests[i], name))
-			return true;
-	return false;
-}
-
 static void fail(struct test_memory *mem, const char *by)
 {
 	unsigned int slot = atomic_fetch_add(&failed_count, 1);
@@ -125,8 +117,9 @@ void report_test(const char *name, enum outcome outcome, int64_t ops, const char
 	};
 	struct json json;
 
-	if (has_failed(name))
-		outcome = FAILED;
+	for (unsigned int i = 0; i < MOST_FAILED && failed_tests[i]; i++)
+		if (!strcmp(failed_tests[i], name))
+			outcome = FAILED;
 	json_begin(&json, "test");
 	json_text(&json, "name", name);
 	json_text(&json, "status", words[outcome]);

@@ -14,24 +14,6 @@
 
 /* The mover: it moves pages between the nodes, in large and small batches, and claims none. */
 
-static size_t largest_area_pages(const struct test_memory *mem)
-{
-	size_t largest = 0;
-
-	for (size_t i = 0; i < mem->count; i++)
-		if (mem->areas[i].pages > largest)
-			largest = mem->areas[i].pages;
-	return largest;
-}
-
-static void pick_batch(struct worker *worker, struct span *span)
-{
-	/* Large batches test batch copies; small ones hit single pages at odd moments. */
-	uint32_t most = worker_random(worker, 4) ? UINT32_MAX : SPAN_PAGES;
-
-	span_pick(worker, span, ~0u, 0, most);
-}
-
 /* Return the node that the span's first page is not on; a random one if the page is not mapped. */
 static int other_node(struct worker *worker, const struct span *span)
 {
@@ -52,9 +34,11 @@ static bool move(struct worker *worker)
 	struct span span;
 	size_t step = PAGE_BYTES;
 
+	/* All areas have the same size. */
 	if (!set.pages)
-		moveset_init(&set, NULL, largest_area_pages(mem) * PAGE_BYTES, PAGE_BYTES);
-	pick_batch(worker, &span);
+		moveset_init(&set, NULL, mem->areas[0].pages * PAGE_BYTES, PAGE_BYTES);
+	/* Large batches test batch copies; small ones hit single pages at odd moments. */
+	span_pick(worker, &span, ~0u, 0, worker_random(worker, 4) ? UINT32_MAX : SPAN_PAGES);
 	/* One address a folio makes the largest batches; one a page also passes tail pages. */
 	if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
 		step = span.area->folio_bytes;
@@ -110,19 +94,13 @@ static uint64_t vmstat_sum(const struct stressor *stressor)
 	return sum;
 }
 
-static unsigned int workers_wanted(const struct stressor *stressor, const struct options *options)
-{
-	if (stressor == &mover)
-		return options->movers;
-	return stressor->many ? options->threads : 1;
-}
-
 static void start_workers(struct stressor_entry *entry, struct test_memory *mem, unsigned int number)
 {
 	const struct stressor *stressor = entry->stressor;
 
 	entry->vmstat_before = vmstat_sum(stressor);
-	entry->worker_count = workers_wanted(stressor, mem->options);
+	entry->worker_count = stressor == &mover ? mem->options->movers :
+			      stressor->many ? mem->options->threads : 1;
 	entry->workers = calloc(entry->worker_count, sizeof(*entry->workers));
 	if (!entry->workers)
 		die(EXIT_FAILED, "no memory for workers");

@@ -31,12 +31,6 @@ static char *map_aligned(size_t bytes, int fd)
 	return base;
 }
 
-static void stamp_area(const struct area *area)
-{
-	for (uint32_t i = 0; i < area->pages; i++)
-		stamp_write(area_address(area, i), area_identity(area, i), 0);
-}
-
 static void add_area(struct test_memory *mem, struct area area)
 {
 	size_t bytes = mem->options->bytes / MOST_AREAS / FOLIO_ALIGN * FOLIO_ALIGN;
@@ -49,7 +43,8 @@ static void add_area(struct test_memory *mem, struct area area)
 	area.base = map_aligned(bytes, area.fd);
 	/* Fails on a kernel without THP, where no advice is needed. */
 	madvise(area.base, bytes, area.folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	stamp_area(&area);
+	for (uint32_t i = 0; i < area.pages; i++)
+		stamp_write(area_address(&area, i), area_identity(&area, i), 0);
 	mem->areas[mem->count++] = area;
 }
 
@@ -106,15 +101,10 @@ static void add_disk(struct test_memory *mem)
 				     .folio_bytes = PAGE_BYTES });
 }
 
-static uint32_t all_pages(const struct test_memory *mem)
-{
-	const struct area *last = &mem->areas[mem->count - 1];
-
-	return last->first + last->pages;
-}
-
 void test_memory_open(struct test_memory *mem, const struct options *options)
 {
+	const struct area *last;
+
 	mem->options = options;
 	add_area(mem, (struct area){ .name = "4k", .traits = AREA_ANON,
 				     .folio_bytes = PAGE_BYTES, .fd = -1 });
@@ -126,7 +116,8 @@ void test_memory_open(struct test_memory *mem, const struct options *options)
 	thp_allow((size_t)64 << 10, false);
 	add_shmem(mem);
 	add_disk(mem);
-	mem->generations = calloc(all_pages(mem), sizeof(*mem->generations));
+	last = &mem->areas[mem->count - 1];
+	mem->generations = calloc(last->first + last->pages, sizeof(*mem->generations));
 	if (!mem->generations)
 		die(EXIT_FAILED, "no memory for the generations of pages");
 }

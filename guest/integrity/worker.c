@@ -44,15 +44,6 @@ static void *worker_main(void *data)
 	return NULL;
 }
 
-static void *private_pages(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		die(EXIT_FAILED, "no memory for a worker: %m");
-	return memory;
-}
-
 void worker_start(struct worker *worker, const struct stressor *stressor, struct test_memory *mem,
 		  uint64_t seed)
 {
@@ -60,7 +51,10 @@ void worker_start(struct worker *worker, const struct stressor *stressor, struct
 
 	worker->stressor = stressor;
 	worker->mem = mem;
-	worker->scratch = private_pages(SPAN_PAGES * PAGE_BYTES);
+	worker->scratch = mmap(NULL, SPAN_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (worker->scratch == MAP_FAILED)
+		die(EXIT_FAILED, "no memory for a worker: %m");
 	/* The odd factor spreads small seeds over all bits; | 1 because xorshift maps 0 to 0. */
 	worker->random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	error = pthread_create(&worker->thread, NULL, worker_main, worker);

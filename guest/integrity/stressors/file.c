@@ -34,7 +34,7 @@ static const char *prepare_disk(struct test_memory *mem)
 	return prepare(mem, AREA_DISK, "no --file DIR");
 }
 
-/* Drop clean pages from the page cache; pages in use stay, which is no failure. */
+/* Write pages back and drop them from the page cache; pages in use stay, which is no failure. */
 static void drop(const struct span *span)
 {
 	sync_file_range(span->area->fd, offset(span), span_bytes(span),
@@ -42,8 +42,9 @@ static void drop(const struct span *span)
 	posix_fadvise(span->area->fd, offset(span), span_bytes(span), POSIX_FADV_DONTNEED);
 }
 
-static bool read_span(struct worker *worker, unsigned int trait, const char *by)
+static bool read_span(struct worker *worker, unsigned int trait)
 {
+	const char *by = worker->stressor->name;
 	struct span span;
 	bool done;
 
@@ -59,8 +60,9 @@ static bool read_span(struct worker *worker, unsigned int trait, const char *by)
 	return done;
 }
 
-static bool write_span(struct worker *worker, unsigned int trait, const char *by)
+static bool write_span(struct worker *worker, unsigned int trait)
 {
+	const char *by = worker->stressor->name;
 	struct span span;
 	bool done;
 
@@ -83,22 +85,22 @@ static bool write_span(struct worker *worker, unsigned int trait, const char *by
 
 static bool read_shmem(struct worker *worker)
 {
-	return read_span(worker, AREA_SHMEM, "readfile");
+	return read_span(worker, AREA_SHMEM);
 }
 
 static bool write_shmem(struct worker *worker)
 {
-	return write_span(worker, AREA_SHMEM, "writefile");
+	return write_span(worker, AREA_SHMEM);
 }
 
 static bool read_disk(struct worker *worker)
 {
-	return read_span(worker, AREA_DISK, "readdisk");
+	return read_span(worker, AREA_DISK);
 }
 
 static bool write_disk(struct worker *worker)
 {
-	return write_span(worker, AREA_DISK, "writedisk");
+	return write_span(worker, AREA_DISK);
 }
 
 const struct stressor readfile_stressor = {

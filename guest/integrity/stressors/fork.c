@@ -48,16 +48,6 @@ static _Noreturn void child_main(struct worker *worker, const struct span *span)
 	_exit(good ? 0 : 1);
 }
 
-static void check_exit(const struct span *span, int status)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-		report_wrong(span->mem, span->area, wrong, "fork");
-	else
-		report_broken(span->mem, "fork", "a child ended with wait status 0x%x", status);
-}
-
 static bool run_once(struct worker *worker)
 {
 	struct span span;
@@ -72,7 +62,10 @@ static bool run_once(struct worker *worker)
 	span_release(&span);
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return false;
-	check_exit(&span, status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		report_wrong(span.mem, span.area, wrong, "fork");
+	else if (status)
+		report_broken(span.mem, "fork", "a child ended with wait status 0x%x", status);
 	return true;
 }
 

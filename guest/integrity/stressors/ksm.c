@@ -14,18 +14,12 @@
 
 static uint64_t start_ns;
 
-static const struct area *mergeable_area(const struct test_memory *mem)
-{
-	for (size_t i = 0; i < mem->count; i++)
-		if (mem->areas[i].traits & AREA_MERGEABLE)
-			return &mem->areas[i];
-	return NULL;
-}
-
 static bool advise(const struct test_memory *mem, int advice)
 {
-	const struct area *area = mergeable_area(mem);
+	const struct area *area = mem->areas;
 
+	while (!(area->traits & AREA_MERGEABLE))
+		area++;
 	return !madvise(area->base, area->pages * PAGE_BYTES, advice);
 }
 

@@ -11,31 +11,20 @@ static bool protect(const struct span *span, int access)
 	return !mprotect(span_address(span), span_bytes(span), access);
 }
 
-static void read_only(struct worker *worker, const struct span *span)
-{
-	if (!protect(span, PROT_READ))
-		return;
-	span_check(span, "mprotect");
-	worker_pause(worker);
-	span_check(span, "mprotect");
-}
-
-static void no_access(struct worker *worker, const struct span *span)
-{
-	if (protect(span, PROT_NONE))
-		worker_pause(worker);
-}
-
 static bool run_once(struct worker *worker)
 {
 	struct span span;
 
 	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
 		return false;
-	if (worker_random(worker, 2))
-		read_only(worker, &span);
-	else
-		no_access(worker, &span);
+	if (!worker_random(worker, 2)) {
+		if (protect(&span, PROT_NONE))
+			worker_pause(worker);
+	} else if (protect(&span, PROT_READ)) {
+		span_check(&span, "mprotect");
+		worker_pause(worker);
+		span_check(&span, "mprotect");
+	}
 	/* Fails only without memory for a VMA; until it succeeds no worker may access the pages. */
 	while (!protect(&span, PROT_READ | PROT_WRITE))
 		worker_pause(worker);
