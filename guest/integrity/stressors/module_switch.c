@@ -37,23 +37,17 @@ static bool module_load(const char *path)
 	return loaded;
 }
 
-/* The kernel's name of a module is its file's, without suffix and with _ for -. */
-static void module_name(const char *path, char *name, size_t size)
+static bool module_unload(const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	char name[64];
 
-	snprintf(name, size, "%s", slash ? slash + 1 : path);
+	/* The kernel's name of a module is its file's, without suffix and with _ for -. */
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
 	name[strcspn(name, ".")] = '\0';
 	for (char *c = name; *c; c++)
 		if (*c == '-')
 			*c = '_';
-}
-
-static bool module_unload(const char *path)
-{
-	char name[64];
-
-	module_name(path, name, sizeof(name));
 	return !syscall(SYS_delete_module, name, O_NONBLOCK);
 }
 
@@ -161,15 +155,6 @@ static bool unload_when_idle(struct test_memory *mem, const char *path)
 	return true;
 }
 
-/* The module of the selected migrator must not be unloadable. */
-static void check_unload_refused(struct test_memory *mem, const char *path)
-{
-	if (module_unload(path))
-		report_broken(mem, "switch", "%s can be unloaded while selected", path);
-	else if (!in_use(errno))
-		report_broken(mem, "switch", "unloading %s while selected fails with the wrong error: %m", path);
-}
-
 static uint64_t batches_of(const char *migrator)
 {
 	char path[128], value[32];
@@ -200,7 +185,11 @@ static bool use_migrator(struct worker *worker, const char *migrator, const char
 		return false;
 	wait_for_batch(worker, migrator);
 	change_threads(worker, migrator, false);
-	check_unload_refused(worker->mem, path);
+	if (module_unload(path))
+		report_broken(worker->mem, "switch", "%s can be unloaded while selected", path);
+	else if (!in_use(errno))
+		report_broken(worker->mem, "switch", "unloading %s while selected fails with the wrong error: %m",
+			      path);
 	worker_pause(worker);
 	return select_and_check(worker->mem, worker_random(worker, 2) ? "off" : "kernel");
 }

@@ -59,38 +59,9 @@ static bool uring_open(struct uring *ring)
 	return false;
 }
 
-static void uring_close(struct uring *ring)
-{
-	munmap(ring->rings, ring->rings_bytes);
-	munmap(ring->entries, ring->entries_bytes);
-	close(ring->fd);
-}
-
-static bool uring_pin(struct uring *ring, void *memory, size_t bytes)
-{
-	struct iovec buffer = { memory, bytes };
-
-	return !syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS, &buffer, 1);
-}
-
-static bool uring_unpin(struct uring *ring)
-{
-	return !syscall(SYS_io_uring_register, ring->fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
-}
-
 static _Atomic uint32_t *ring_word(const struct uring *ring, uint32_t offset)
 {
 	return (_Atomic uint32_t *)((char *)ring->rings + offset);
-}
-
-static void submit(struct uring *ring, const struct io_uring_sqe *request)
-{
-	_Atomic uint32_t *tail = ring_word(ring, ring->params.sq_off.tail);
-	uint32_t slot = atomic_load(tail) & (ring->params.sq_entries - 1);
-
-	ring->entries[slot] = *request;
-	atomic_store(ring_word(ring, ring->params.sq_off.array) + slot, slot);
-	atomic_store(tail, atomic_load(tail) + 1);
 }
 
 static int take_result(struct uring *ring)
@@ -107,12 +78,15 @@ static int take_result(struct uring *ring)
 
 static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memory, size_t bytes)
 {
-	struct io_uring_sqe request = {
-		.opcode = opcode, .fd = fd, .addr = (uintptr_t)memory, .len = bytes,
-	};
+	_Atomic uint32_t *tail = ring_word(ring, ring->params.sq_off.tail);
+	uint32_t slot = atomic_load(tail) & (ring->params.sq_entries - 1);
 	uint32_t to_submit = 1;
 
-	submit(ring, &request);
+	ring->entries[slot] = (struct io_uring_sqe){
+		.opcode = opcode, .fd = fd, .addr = (uintptr_t)memory, .len = bytes,
+	};
+	atomic_store(ring_word(ring, ring->params.sq_off.array) + slot, slot);
+	atomic_store(tail, atomic_load(tail) + 1);
 	for (;;) {
 		long done = syscall(SYS_io_uring_enter, ring->fd, to_submit, 1, IORING_ENTER_GETEVENTS,
 				    NULL, 0);
@@ -177,19 +151,21 @@ static void read_through_pin(struct worker *worker, const struct span *span)
 
 static bool run_once(struct worker *worker)
 {
+	struct iovec buffer;
 	struct span span;
 	bool pinned;
 
 	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	/* Fails if the kernel cannot migrate a page to memory that allows long-term pins; try others. */
-	pinned = uring_pin(&ring, span_address(&span), span_bytes(&span));
+	buffer = (struct iovec){ span_address(&span), span_bytes(&span) };
+	pinned = !syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &buffer, 1);
 	if (pinned) {
 		worker_pause(worker);
 		write_through_pin(worker, &span);
 		worker_pause(worker);
 		read_through_pin(worker, &span);
-		uring_unpin(&ring);
+		syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
 		span_check(&span, "uring");
 	}
 	span_release(&span);
@@ -199,7 +175,9 @@ static bool run_once(struct worker *worker)
 static void finish(struct test_memory *mem)
 {
 	(void)mem;
-	uring_close(&ring);
+	munmap(ring.rings, ring.rings_bytes);
+	munmap(ring.entries, ring.entries_bytes);
+	close(ring.fd);
 	close(file);
 }
 

@@ -23,15 +23,6 @@ static const char *prepare(struct test_memory *mem)
 	return pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) ? "no pipe" : NULL;
 }
 
-/* A pipe has SPAN_PAGES slots by default, and fewer if the user has many pipes. */
-static bool fill_pipe(const struct span *span)
-{
-	struct iovec memory = { span_address(span), span_bytes(span) };
-	ssize_t put = vmsplice(pipe_ends[1], &memory, 1, SPLICE_F_NONBLOCK);
-
-	return put == (ssize_t)span_bytes(span);
-}
-
 static size_t drain_pipe(char *copy)
 {
 	size_t got = 0;
@@ -74,12 +65,15 @@ static void check_pipe(struct worker *worker, const struct span *span)
 
 static bool run_once(struct worker *worker)
 {
+	struct iovec memory;
 	struct span span;
 	bool held;
 
 	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
-	held = fill_pipe(&span);
+	memory = (struct iovec){ span_address(&span), span_bytes(&span) };
+	/* A pipe has SPAN_PAGES slots by default, and fewer if the user has many pipes. */
+	held = vmsplice(pipe_ends[1], &memory, 1, SPLICE_F_NONBLOCK) == (ssize_t)span_bytes(&span);
 	if (held)
 		check_pipe(worker, &span);
 	else
