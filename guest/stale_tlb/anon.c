@@ -20,65 +20,65 @@
 #define BOTH (PROT_READ | PROT_WRITE)
 #define PAID "counters/flushed_write_fault"
 
-static bool protect(struct bed *bed, int access)
+static bool protect(struct fixture *fx, int access)
 {
-	return !mprotect(bed->base, bed->pages * PAGE_BYTES, access);
+	return !mprotect(fx->base, fx->pages * PAGE_BYTES, access);
 }
 
-static void arrange_forked(struct bed *bed)
+static void setup_forked(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
+	write_pages(fx->base, fx->pages, fx->old);
+	fixture_fork_and_reap(fx);
 }
 
-static bool act_store(struct bed *bed)
+static bool trigger_store(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->fresh);
+	write_pages(fx->base, fx->pages, fx->new);
 	return true;
 }
 
 /* Fork flushes all of the space, so that the stores have nothing left to pay. Others may have, now and then. */
-static bool act_fork_and_store(struct bed *bed)
+static bool trigger_fork_and_store(struct fixture *fx)
 {
 	uint64_t before, after = 0;
 	bool counted = migrc_value(PAID, &before);
 
-	bed_fork_once(bed);
-	act_store(bed);
-	return bed->options->off || (counted && migrc_value(PAID, &after) && after == before);
+	fixture_fork_and_reap(fx);
+	trigger_store(fx);
+	return fx->options->off || (counted && migrc_value(PAID, &after) && after == before);
 }
 
-static bool act_nothing(struct bed *bed)
+static bool trigger_nothing(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	return true;
 }
 
-static void arrange_protected(struct bed *bed)
+static void setup_protected(struct fixture *fx)
 {
-	if (!protect(bed, BOTH))
-		bed_broken(bed, "mprotect: %s", strerror(errno));
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!protect(bed, PROT_READ))
-		bed_broken(bed, "mprotect: %s", strerror(errno));
+	if (!protect(fx, BOTH))
+		test_error(fx, "mprotect: %s", strerror(errno));
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!protect(fx, PROT_READ))
+		test_error(fx, "mprotect: %s", strerror(errno));
 }
 
-static bool act_unprotect(struct bed *bed)
+static bool trigger_unprotect(struct fixture *fx)
 {
-	return protect(bed, BOTH) && act_store(bed);
+	return protect(fx, BOTH) && trigger_store(fx);
 }
 
-static bool act_process_vm(struct bed *bed)
+static bool trigger_process_vm(struct fixture *fx)
 {
-	for (size_t i = 0; i < bed->pages; i++) {
-		uint64_t value = word(bed->fresh, i);
-		struct iovec from = { &value, sizeof(value) }, to = { bed->base + i * PAGE_BYTES, sizeof(value) };
+	for (size_t i = 0; i < fx->pages; i++) {
+		uint64_t value = page_word(fx->new, i);
+		struct iovec from = { &value, sizeof(value) }, to = { fx->base + i * PAGE_BYTES, sizeof(value) };
 
 		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof(value))
 			continue;
 		if (errno == ENOSYS)
-			bed_skip(bed, "no process_vm_writev (CONFIG_CROSS_MEMORY_ATTACH)");
-		bed_broken(bed, "process_vm_writev: %s", strerror(errno));
+			test_skip(fx, "no process_vm_writev (CONFIG_CROSS_MEMORY_ATTACH)");
+		test_error(fx, "process_vm_writev: %s", strerror(errno));
 		return false;
 	}
 	return true;
@@ -92,18 +92,18 @@ static struct tracer {
 } *tracer;
 static pid_t tracer_pid;
 
-static int force(const struct bed *bed, int mem)
+static int force(const struct fixture *fx, int mem)
 {
-	for (size_t i = 0; i < bed->pages; i++) {
-		uint64_t value = word(tracer->value, i);
+	for (size_t i = 0; i < fx->pages; i++) {
+		uint64_t value = page_word(tracer->value, i);
 
-		if (pwrite(mem, &value, sizeof(value), (uintptr_t)(bed->base + i * PAGE_BYTES)) != sizeof(value))
+		if (pwrite(mem, &value, sizeof(value), (uintptr_t)(fx->base + i * PAGE_BYTES)) != sizeof(value))
 			return errno ? errno : EIO;
 	}
 	return 0;
 }
 
-static _Noreturn void trace(const struct bed *bed, pid_t whom)
+static _Noreturn void trace(const struct fixture *fx, pid_t whom)
 {
 	char path[32];
 	int mem;
@@ -118,75 +118,76 @@ static _Noreturn void trace(const struct bed *bed, pid_t whom)
 
 		if (asked != atomic_load(&tracer->done)) {
 			if (!atomic_load(&tracer->error))
-				atomic_store(&tracer->error, force(bed, mem));
+				atomic_store(&tracer->error, force(fx, mem));
 			atomic_store(&tracer->done, asked);
 		}
 		usleep(100);
 	}
 }
 
-static void open_force(struct bed *bed)
+static void fixture_setup_force(struct fixture *fx)
 {
 	pid_t self = getpid();
 
 	tracer = mmap(NULL, PAGE_BYTES, BOTH, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	bed_map_anon(bed, bed->pages);
+	fixture_map_anon(fx, fx->pages);
 	/* Before it holds anything, so that the pages are the parent's alone. */
 	tracer_pid = tracer == MAP_FAILED ? -1 : fork();
 	if (!tracer_pid)
-		trace(bed, self);
+		trace(fx, self);
 	if (tracer_pid < 0)
-		bed_skip(bed, "fork: %s", strerror(errno));
+		test_skip(fx, "fork: %s", strerror(errno));
 }
 
-static bool act_force(struct bed *bed)
+static bool trigger_force(struct fixture *fx)
 {
 	uint32_t asked = atomic_load(&tracer->asked) + 1;
 
-	tracer->value = bed->fresh;
+	tracer->value = fx->new;
 	atomic_store(&tracer->asked, asked);
 	while (atomic_load(&tracer->done) != asked)
 		sched_yield();
 	if (atomic_load(&tracer->error))
-		bed_skip(bed, "/proc/PID/mem cannot be forced: %s", strerror(atomic_load(&tracer->error)));
+		test_skip(fx, "/proc/PID/mem cannot be forced: %s", strerror(atomic_load(&tracer->error)));
 	return true;
 }
 
-static void close_force(struct bed *bed)
+static void fixture_teardown_force(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	kill(tracer_pid, SIGKILL);
-	bed_reap(tracer_pid);
+	reap_child(tracer_pid);
 }
 
-const struct event anon_events[] = {
+const struct test anon_tests[] = {
 	{
-		.name = "write_fault", .what = "a write fault that reuses the page where it is",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_forked, .act = act_store,
+		.name = "write_fault", .description = "a write fault that reuses the page where it is",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "mprotect_write", .what = "mprotect(2) that makes exclusive pages writable at once",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_protected, .act = act_unprotect,
+		.name = "mprotect_write", .description = "mprotect(2) that makes exclusive pages writable at once",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_protected, .trigger = trigger_unprotect,
 	}, {
-		.name = "fork_pays", .what = "fork, whose flush is enough, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 90, .in_place = true,
-		.arrange = arrange_forked, .act = act_fork_and_store,
+		.name = "fork_pays", .description = "fork, whose flush is enough, then stores",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 90, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_fork_and_store,
 	}, {
-		.name = "process_vm", .what = "process_vm_writev(2) into pages mapped read-only",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_forked, .act = act_process_vm,
+		.name = "process_vm", .description = "process_vm_writev(2) into pages mapped read-only",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_process_vm,
 	}, {
-		.name = "gup_force", .what = "a tracer's write(2) to /proc/PID/mem where nothing may be written",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.open = open_force, .arrange = arrange_protected, .act = act_force, .close = close_force,
+		.name = "gup_force", .description = "a tracer's write(2) to /proc/PID/mem where nothing may be written",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_force, .fixture_teardown = fixture_teardown_force,
+		.setup = setup_protected, .trigger = trigger_force,
 	}, {
-		.name = "lazy", .what = "a write fault while the reader sleeps",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true, .sleeps = true,
-		.arrange = arrange_forked, .act = act_store,
+		.name = "lazy", .description = "a write fault while the reader sleeps",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true, .reader_sleeps = true,
+		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "control", .what = "a store that never happens: this must fail, or nothing can",
-		.hidden = true, .sees = SEES_NEW, .arrange = arrange_forked, .act = act_nothing,
+		.name = "control", .description = "a store that never happens: this must fail, or nothing can",
+		.hidden = true, .expect = EXPECT_NEW, .setup = setup_forked, .trigger = trigger_nothing,
 	},
 	{ 0 }
 };

@@ -6,11 +6,11 @@
 #include "fixture.h"
 
 /* What an event's open, close and arrange may be. */
-void file_open(struct bed *bed);
-void file_close(struct bed *bed);
-void file_arrange(struct bed *bed);
+void file_fixture_setup(struct fixture *fx);
+void file_fixture_teardown(struct fixture *fx);
+void file_setup(struct fixture *fx);
 
 /* Open it for writing, write each page's word, close it. */
-bool file_write(struct bed *bed, uint64_t value);
+bool file_write(struct fixture *fx, uint64_t value);
 
 #endif

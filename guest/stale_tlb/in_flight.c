@@ -25,112 +25,116 @@
 static struct worker mover;
 static char *elsewhere;
 
-static size_t bytes_of(const struct bed *bed)
+static size_t bytes_of(const struct fixture *fx)
 {
-	return bed->pages * PAGE_BYTES;
+	return fx->pages * PAGE_BYTES;
 }
 
-static void open_window(struct bed *bed)
+static void fixture_setup_window(struct fixture *fx)
 {
-	bed_map_anon(bed, bed->pages);
-	elsewhere = bed->base;
-	bed_map_anon(bed, bed->pages + PADDING);
-	bed_pad(bed, 0, PADDING);
-	worker_start(&mover, bed, bed->cpus[1], bed_move);
+	fixture_map_anon(fx, fx->pages);
+	elsewhere = fx->base;
+	fixture_map_anon(fx, fx->pages + PADDING);
+	fixture_add_padding(fx, 0, PADDING);
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
 }
 
-static void close_window(struct bed *bed)
+static void fixture_teardown_window(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	worker_stop(&mover);
 }
 
-static void arrange(struct bed *bed)
+static void setup_pages(struct fixture *fx)
 {
-	const int *nodes = bed->options->nodes;
-	int node = nodes[0] + nodes[1] - bed_other_node(bed, bed->base + bytes_of(bed));
+	const int *nodes = fx->options->nodes;
+	int node = nodes[0] + nodes[1] - fixture_other_node(fx, fx->base + bytes_of(fx));
 
-	if (mmap(bed->base, bytes_of(bed), BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (mmap(fx->base, bytes_of(fx), BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		die(EXIT_FAILED, "no memory: %m");
-	madvise(bed->base, bytes_of(bed), MADV_NOHUGEPAGE);
+	madvise(fx->base, bytes_of(fx), MADV_NOHUGEPAGE);
 	/* Where the padding is, or it would stay behind. */
-	node_bind(bed->base, bytes_of(bed), node);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bytes_of(bed), PROT_READ);
+	node_bind(fx->base, bytes_of(fx), node);
+	write_pages(fx->base, fx->pages, fx->old);
+	mprotect(fx->base, bytes_of(fx), PROT_READ);
 }
 
-static bool act_munmap(struct bed *bed)
+static bool trigger_munmap(struct fixture *fx)
 {
-	return !munmap(bed->base, bytes_of(bed));
+	return !munmap(fx->base, bytes_of(fx));
 }
 
-static bool act_none(struct bed *bed)
+static bool trigger_none(struct fixture *fx)
 {
-	return !mprotect(bed->base, bytes_of(bed), PROT_NONE);
+	return !mprotect(fx->base, bytes_of(fx), PROT_NONE);
 }
 
-static bool act_dontneed(struct bed *bed)
+static bool trigger_dontneed(struct fixture *fx)
 {
-	return !madvise(bed->base, bytes_of(bed), MADV_DONTNEED);
+	return !madvise(fx->base, bytes_of(fx), MADV_DONTNEED);
 }
 
-static bool act_mremap(struct bed *bed)
+static bool trigger_mremap(struct fixture *fx)
 {
-	return mremap(bed->base, bytes_of(bed), bytes_of(bed), MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) != MAP_FAILED;
+	return mremap(fx->base, bytes_of(fx), bytes_of(fx), MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) != MAP_FAILED;
 }
 
 /* What has been moved is what it was, wherever it is. */
-static void check_elsewhere(struct bed *bed)
+static void check_elsewhere(struct fixture *fx)
 {
 	uint64_t value;
 
-	if (bed->event->act != act_mremap)
+	if (fx->test->trigger != trigger_mremap)
 		return;
-	for (size_t i = 0; i < bed->pages; i++)
-		if (!guarded_read(elsewhere + i * PAGE_BYTES, &value) || value != word(bed->old, i)) {
-			bed_broken(bed, "page %zu is not what it was at its new address", i);
+	for (size_t i = 0; i < fx->pages; i++)
+		if (!guarded_read(elsewhere + i * PAGE_BYTES, &value) || value != page_word(fx->old, i)) {
+			test_error(fx, "page %zu is not what it was at its new address", i);
 			return;
 		}
 }
 
-static void round_window(struct bed *bed)
+static void run_window(struct fixture *fx)
 {
-	bool acted;
+	bool triggered;
 
-	arrange(bed);
-	bed_touch(bed);
+	setup_pages(fx);
+	fixture_fill_tlb(fx);
 	/* The moment that matters most, and any other one. */
-	if (bed_random(bed, 2))
-		worker_begin_until(&mover, bed_under_way);
+	if (fixture_random(fx, 2))
+		worker_begin_until(&mover, fixture_all_unmapped);
 	else
 		worker_begin(&mover);
-	acted = bed->event->act(bed);
-	if (!acted)
-		bed_broken(bed, "%s: %s", bed->event->name, strerror(errno));
-	bed_judge(bed, bed->event->sees);
+	triggered = fx->test->trigger(fx);
+	if (!triggered)
+		test_error(fx, "%s: %s", fx->test->name, strerror(errno));
+	fixture_check(fx, fx->test->expect);
 	worker_wait(&mover);
-	check_elsewhere(bed);
-	bed->report->acted += acted;
-	bed->report->deferred += bed->was_deferred;
+	check_elsewhere(fx);
+	fx->report->triggered += triggered;
+	fx->report->deferred += fx->was_deferred;
 }
 
-const struct event window_events[] = {
+const struct test in_flight_tests[] = {
 	{
-		.name = "munmap", .what = "munmap(2) while the pages are under way",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_munmap, .close = close_window,
+		.name = "munmap", .description = "munmap(2) while the pages are under way",
+		.pages = WINDOW_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
+		.run_round = run_window, .trigger = trigger_munmap,
 	}, {
-		.name = "mprotect_none", .what = "mprotect(2) to PROT_NONE meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_none, .close = close_window,
+		.name = "mprotect_none", .description = "mprotect(2) to PROT_NONE meanwhile",
+		.pages = WINDOW_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
+		.run_round = run_window, .trigger = trigger_none,
 	}, {
-		.name = "dontneed", .what = "MADV_DONTNEED meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_ZERO, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_dontneed, .close = close_window,
+		.name = "dontneed", .description = "MADV_DONTNEED meanwhile",
+		.pages = WINDOW_PAGES, .expect = EXPECT_ZERO, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
+		.run_round = run_window, .trigger = trigger_dontneed,
 	}, {
-		.name = "mremap", .what = "mremap(2) meanwhile",
-		.pages = REMAPPED_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_mremap, .close = close_window,
+		.name = "mremap", .description = "mremap(2) meanwhile",
+		.pages = REMAPPED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
+		.run_round = run_window, .trigger = trigger_mremap,
 	},
 	{ 0 }
 };

@@ -40,15 +40,15 @@ static uint64_t counts[COUNTERS];
 static size_t ballast;
 
 /* One store to one page, after the last one to it was found again. A fault is no harm: it is tried again. */
-static void count(struct bed *bed, size_t index)
+static void count(struct fixture *fx, size_t index)
 {
-	char *at = bed->base + index * PAGE_BYTES;
+	char *at = fx->base + index * PAGE_BYTES;
 	uint64_t found;
 
 	if (!guarded_read(at, &found))
 		return;
 	if (found != counts[index]) {
-		bed_stale(bed, "page %zu counts %" PRIu64 ", but was made to count %" PRIu64, index, found,
+		test_stale(fx, "page %zu counts %" PRIu64 ", but was made to count %" PRIu64, index, found,
 			  counts[index]);
 		counts[index] = found;
 	}
@@ -58,83 +58,83 @@ static void count(struct bed *bed, size_t index)
 
 static void *write_on(void *arg)
 {
-	struct bed *bed = arg;
+	struct fixture *fx = arg;
 
-	cpu_pin(bed->cpus[3]);
+	cpu_pin(fx->cpus[READER_CPU]);
 	while (!atomic_load(&stop))
 		for (size_t i = 0; i < COUNTERS; i++)
-			count(bed, i);
+			count(fx, i);
 	return NULL;
 }
 
-static void open_loaded(struct bed *bed, size_t pages)
+static void fixture_setup_loaded(struct fixture *fx, size_t pages)
 {
 	ballast = pages;
-	bed_map_anon(bed, PADDING + COUNTERS + ballast);
-	bed_pad(bed, PADDING, 0);
-	bed_write(bed->base, bed->pages, 1);
+	fixture_map_anon(fx, PADDING + COUNTERS + ballast);
+	fixture_add_padding(fx, PADDING, 0);
+	write_pages(fx->base, fx->pages, 1);
 	for (size_t i = 0; i < COUNTERS; i++)
-		counts[i] = word(1, i);
-	bed->pages = COUNTERS;
-	worker_start(&mover, bed, bed->cpus[1], bed_move);
-	if (pthread_create(&writer, NULL, write_on, bed))
+		counts[i] = page_word(1, i);
+	fx->pages = COUNTERS;
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
+	if (pthread_create(&writer, NULL, write_on, fx))
 		die(EXIT_FAILED, "no thread for the writer");
 }
 
-static void open_fork(struct bed *bed)
+static void fixture_setup_fork(struct fixture *fx)
 {
-	open_loaded(bed, BALLAST);
+	fixture_setup_loaded(fx, BALLAST);
 }
 
-static void open_toggle(struct bed *bed)
+static void fixture_setup_toggle(struct fixture *fx)
 {
-	open_loaded(bed, LIGHT_BALLAST);
+	fixture_setup_loaded(fx, LIGHT_BALLAST);
 }
 
-static void close_race(struct bed *bed)
+static void fixture_teardown_race(struct fixture *fx)
 {
 	atomic_store(&stop, true);
 	pthread_join(writer, NULL);
 	worker_stop(&mover);
-	if (counts[0] == word(1, 0))
-		bed_broken(bed, "the writer never wrote");
+	if (counts[0] == page_word(1, 0))
+		test_error(fx, "the writer never wrote");
 }
 
-static bool act_fork(struct bed *bed)
+static bool trigger_fork(struct fixture *fx)
 {
-	bed_fork_once(bed);
+	fixture_fork_and_reap(fx);
 	return true;
 }
 
-static bool act_toggle(struct bed *bed)
+static bool trigger_toggle(struct fixture *fx)
 {
 	size_t bytes = (COUNTERS + ballast) * PAGE_BYTES;
 
-	return !mprotect(bed->base, bytes, PROT_READ) && !mprotect(bed->base, bytes, PROT_READ | PROT_WRITE);
+	return !mprotect(fx->base, bytes, PROT_READ) && !mprotect(fx->base, bytes, PROT_READ | PROT_WRITE);
 }
 
-static void open_clear(struct bed *bed)
+static void fixture_setup_clear(struct fixture *fx)
 {
-	open_loaded(bed, BALLAST);
-	if (!folio_soft_dirty(bed->base))
-		bed_skip(bed, "the kernel does not tell what is written (CONFIG_MEM_SOFT_DIRTY)");
+	fixture_setup_loaded(fx, BALLAST);
+	if (!folio_soft_dirty(fx->base))
+		test_skip(fx, "the kernel does not tell what is written (CONFIG_MEM_SOFT_DIRTY)");
 }
 
-static bool act_clear(struct bed *bed)
+static bool trigger_clear(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	return sysfs_write("/proc/self/clear_refs", SOFT_DIRTY);
 }
 
-static void round_race(struct bed *bed)
+static void run_race(struct fixture *fx)
 {
-	bool acted;
+	bool triggered;
 
 	worker_begin(&mover);
-	acted = bed->event->act(bed);
+	triggered = fx->test->trigger(fx);
 	worker_wait(&mover);
-	bed->report->acted += acted && (bed->moved || bed->options->off);
-	bed->report->deferred += bed->was_deferred;
+	fx->report->triggered += triggered && (fx->moved || fx->options->off);
+	fx->report->deferred += fx->was_deferred;
 }
 
 /* Round after round of a write fault, while another thread flips the switch. */
@@ -142,11 +142,11 @@ static struct worker flipper;
 static atomic_bool flipping;
 static _Atomic uint64_t flips;
 
-static void flip(struct bed *bed)
+static void flip(struct fixture *fx)
 {
 	while (atomic_load(&flipping)) {
 		if (!migrc_write("enabled", atomic_load(&flips) & 1 ? "1" : "0")) {
-			bed_broken(bed, "enabled: %s", strerror(errno));
+			test_error(fx, "enabled: %s", strerror(errno));
 			return;
 		}
 		atomic_fetch_add(&flips, 1);
@@ -154,52 +154,59 @@ static void flip(struct bed *bed)
 	}
 }
 
-static void open_switch(struct bed *bed)
+static void fixture_setup_switch(struct fixture *fx)
 {
-	if (bed->options->off)
-		bed_skip(bed, "there is nothing to switch");
-	bed_map_anon(bed, bed->pages);
+	if (fx->options->off)
+		test_skip(fx, "there is nothing to switch");
+	fixture_map_anon(fx, fx->pages);
 	atomic_store(&flipping, true);
-	worker_start(&flipper, bed, bed->cpus[1], flip);
+	worker_start(&flipper, fx, fx->cpus[WORKER_CPU], flip);
 	worker_begin(&flipper);
 }
 
-static void close_switch(struct bed *bed)
+static void fixture_teardown_switch(struct fixture *fx)
 {
 	atomic_store(&flipping, false);
 	worker_stop(&flipper);
 	migrc_write("enabled", "1");
-	if (atomic_load(&flips) < bed->report->rounds)
-		bed_broken(bed, "only %" PRIu64 " flips in %" PRIu64 " rounds", atomic_load(&flips),
-			   bed->report->rounds);
+	if (atomic_load(&flips) < fx->report->rounds)
+		test_error(fx, "only %" PRIu64 " flips in %" PRIu64 " rounds", atomic_load(&flips),
+			   fx->report->rounds);
 }
 
-static void arrange_switch(struct bed *bed)
+static void setup_switch(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
+	write_pages(fx->base, fx->pages, fx->old);
+	fixture_fork_and_reap(fx);
 }
 
-static bool act_switch(struct bed *bed)
+static bool trigger_switch(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->fresh);
+	write_pages(fx->base, fx->pages, fx->new);
 	return true;
 }
 
-const struct event race_events[] = {
+const struct test lost_write_tests[] = {
 	{
-		.name = "lost_write", .what = "stores while the pages move and the process forks",
-		.acted = 50, .open = open_fork, .round = round_race, .act = act_fork, .close = close_race,
+		.name = "lost_write", .description = "stores while the pages move and the process forks",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_fork, .fixture_teardown = fixture_teardown_race,
+		.run_round = run_race, .trigger = trigger_fork,
 	}, {
-		.name = "mprotect_race", .what = "stores while the pages move and are write-protected to and fro",
-		.acted = 50, .open = open_toggle, .round = round_race, .act = act_toggle, .close = close_race,
+		.name = "mprotect_race", .description = "stores while the pages move and are write-protected to and fro",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_toggle, .fixture_teardown = fixture_teardown_race,
+		.run_round = run_race, .trigger = trigger_toggle,
 	}, {
-		.name = "soft_dirty", .what = "stores while the pages move and all memory is write-protected, to see what is written",
-		.acted = 50, .open = open_clear, .round = round_race, .act = act_clear, .close = close_race,
+		.name = "soft_dirty", .description = "stores while the pages move and all memory is write-protected, to see what is written",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_clear, .fixture_teardown = fixture_teardown_race,
+		.run_round = run_race, .trigger = trigger_clear,
 	}, {
-		.name = "kill_switch", .what = "write faults while migrc is switched off and on",
-		.sees = SEES_NEW, .deferred = 5, .acted = 50, .in_place = true,
-		.open = open_switch, .arrange = arrange_switch, .act = act_switch, .close = close_switch,
+		.name = "kill_switch", .description = "write faults while migrc is switched off and on",
+		.expect = EXPECT_NEW, .min_deferred = 5, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_switch, .fixture_teardown = fixture_teardown_switch,
+		.setup = setup_switch, .trigger = trigger_switch,
 	},
 	{ 0 }
 };

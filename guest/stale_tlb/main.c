@@ -15,28 +15,27 @@
 #include "folio.h"
 #include "json.h"
 #include "migration.h"
-#include "options.h"
 #include "result.h"
 #include "sysfs.h"
 #include "util.h"
 
-#define MOST_BROKEN 10		/* rounds, before a case is given up */
+#define MAX_ERRORS 10		/* rounds, before a case is given up */
 #define STEP_NS 5000000
 
-static const struct event *const families[] = {
-	anon_events, file_events, window_events, reuse_events, race_events, large_events, merge_events, uffd_events,
-	swap_events, peer_events, failure_events, hotplug_events, limit_events, probe_events,
+static const struct test *const families[] = {
+	anon_tests, file_tests, in_flight_tests, reuse_tests, lost_write_tests, large_tests, ksm_tests, uffd_tests,
+	swap_tests, child_tests, hwpoison_tests, hotplug_tests, quarantine_tests, uprobe_tests,
 };
 
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
-#define MOST_EVENTS 64
+#define MAX_TESTS 64
 
-static const struct event *chosen[MOST_EVENTS];
+static const struct test *chosen[MAX_TESTS];
 static size_t chosen_count;
 static cpu_set_t all_cpus;
 
 /* Each event that the names name, in the order of the families for "all"; quits where nobody has such a name. */
-static void for_each(const char *option, const char *names, void (*visit)(const struct event *event))
+static void for_each(const char *option, const char *names, void (*visit)(const struct test *test))
 {
 	char *copy = strdup(names), *rest = copy, *name;
 
@@ -44,9 +43,9 @@ static void for_each(const char *option, const char *names, void (*visit)(const 
 		bool all = !strcmp(name, "all"), found = all;
 
 		for (size_t family = 0; family < FAMILIES; family++)
-			for (const struct event *event = families[family]; event->name; event++)
-				if ((all && !event->hidden) || !strcmp(name, event->name)) {
-					visit(event);
+			for (const struct test *test = families[family]; test->name; test++)
+				if ((all && !test->hidden) || !strcmp(name, test->name)) {
+					visit(test);
 					found = true;
 				}
 		if (!found)
@@ -55,19 +54,19 @@ static void for_each(const char *option, const char *names, void (*visit)(const 
 	free(copy);
 }
 
-static void choose(const struct event *event)
+static void choose(const struct test *test)
 {
-	if (chosen_count == MOST_EVENTS)
-		die(EXIT_USAGE, "--test: more than %d", MOST_EVENTS);
-	chosen[chosen_count++] = event;
+	if (chosen_count == MAX_TESTS)
+		die(EXIT_USAGE, "--test: more than %d", MAX_TESTS);
+	chosen[chosen_count++] = test;
 }
 
-static void drop(const struct event *event)
+static void drop(const struct test *test)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chosen_count; i++)
-		if (chosen[i] != event)
+		if (chosen[i] != test)
 			chosen[kept++] = chosen[i];
 	chosen_count = kept;
 }
@@ -84,8 +83,8 @@ static void choose_all(const struct options *options)
 static void list(void)
 {
 	for (size_t family = 0; family < FAMILIES; family++)
-		for (const struct event *event = families[family]; event->name; event++)
-			printf("%-18s %s%s\n", event->name, event->what, event->hidden ? " (not in all)" : "");
+		for (const struct test *test = families[family]; test->name; test++)
+			printf("%-18s %s%s\n", test->name, test->description, test->hidden ? " (not in all)" : "");
 }
 
 static void check_machine(const struct options *options)
@@ -103,20 +102,20 @@ static void check_machine(const struct options *options)
 }
 
 /* The whole of a case, in its own process. */
-static _Noreturn void play(const struct event *event, const struct options *options, struct report *report)
+static _Noreturn void play(const struct test *test, const struct options *options, struct report *report)
 {
-	struct bed *bed = mmap(NULL, sizeof(*bed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct fixture *fx = mmap(NULL, sizeof(*fx), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sysfs_disown();
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
-	if (bed == MAP_FAILED)
+	if (fx == MAP_FAILED)
 		die(EXIT_FAILED, "no shared memory: %m");
-	bed_open(bed, event, options, report);
-	while (report->rounds < options->rounds && report->broken < MOST_BROKEN &&
+	fixture_setup(fx, test, options, report);
+	while (report->rounds < options->rounds && report->errors < MAX_ERRORS &&
 	       !(report->stale && options->until_stale))
-		bed_round(bed);
-	bed_close(bed);
+		fixture_run_round(fx);
+	fixture_teardown(fx);
 	exit(EXIT_PASSED);
 }
 
@@ -130,18 +129,18 @@ static void stay_away(void)
 	cpu_pin(first);
 }
 
-static enum ending ending_of(int status)
+static enum exit_kind exit_kind_of(int status)
 {
 	if (!WIFEXITED(status))
-		return ENDED_BADLY;
+		return EXIT_KIND_ERROR;
 	switch (WEXITSTATUS(status)) {
-	case EXIT_PASSED: return ENDED_WELL;
-	case EXIT_MISSING: return ENDED_SKIPPED;
-	default: return ENDED_BADLY;
+	case EXIT_PASSED: return EXIT_KIND_PASSED;
+	case EXIT_MISSING: return EXIT_KIND_SKIPPED;
+	default: return EXIT_KIND_ERROR;
 	}
 }
 
-static enum ending watch(pid_t player, unsigned int limit_s)
+static enum exit_kind watch(pid_t player, unsigned int limit_s)
 {
 	uint64_t until = clock_ns() + limit_s * UINT64_C(1000000000);
 	int status;
@@ -150,14 +149,14 @@ static enum ending watch(pid_t player, unsigned int limit_s)
 		if (clock_ns() > until) {
 			kill(player, SIGKILL);
 			waitpid(player, &status, 0);
-			return ENDED_LATE;
+			return EXIT_KIND_TIMEOUT;
 		}
 		sleep_ns(STEP_NS);
 	}
-	return ending_of(status);
+	return exit_kind_of(status);
 }
 
-static void print_case(const struct event *event, const struct report *report, const struct verdict *verdict,
+static void print_case(const struct test *test, const struct report *report, const struct result *result,
 		       uint64_t ns)
 {
 	static const char *const words[] = {
@@ -165,34 +164,34 @@ static void print_case(const struct event *event, const struct report *report, c
 	};
 	struct json json;
 
-	json_begin(&json, "case");
-	json_text(&json, "name", event->name);
-	json_text(&json, "status", words[verdict->status]);
+	json_begin(&json, "test");
+	json_text(&json, "name", test->name);
+	json_text(&json, "status", words[result->status]);
 	json_int(&json, "rounds", report->rounds);
 	json_int(&json, "deferred", report->deferred);
-	json_int(&json, "acted", report->acted);
+	json_int(&json, "triggered", report->triggered);
 	json_int(&json, "moved", report->moved);
 	json_int(&json, "stale", report->stale);
-	json_int(&json, "broken", report->broken);
+	json_int(&json, "errors", report->errors);
 	json_int(&json, "duration_ms", ns / 1000000);
-	json_text(&json, "reason", report->stale ? report->reason : verdict->reason);
+	json_text(&json, "reason", report->stale ? report->reason : result->reason);
 	json_end(&json);
 }
 
-static void print_result(const struct event *event, size_t number, const struct verdict *verdict)
+static void print_result(const struct test *test, size_t number, const struct result *result)
 {
-	printf("%s %zu %s", verdict->status == EXIT_FAILED ? "not ok" : "ok", number, event->name);
-	if (verdict->status == EXIT_MISSING)
-		printf(" # SKIP %s", verdict->reason);
+	printf("%s %zu %s", result->status == EXIT_FAILED ? "not ok" : "ok", number, test->name);
+	if (result->status == EXIT_MISSING)
+		printf(" # SKIP %s", result->reason);
 	printf("\n");
 	fflush(stdout);
 }
 
-static enum exit_status run(const struct event *event, const struct options *options, size_t number)
+static enum exit_status run(const struct test *test, const struct options *options, size_t number)
 {
 	struct report *report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = clock_ns();
-	struct verdict verdict;
+	struct result result;
 	pid_t player;
 
 	if (report == MAP_FAILED)
@@ -200,16 +199,16 @@ static enum exit_status run(const struct event *event, const struct options *opt
 	fflush(stdout);
 	player = fork();
 	if (!player)
-		play(event, options, report);
+		play(test, options, report);
 	if (player < 0)
 		die(EXIT_FAILED, "fork: %m");
 	stay_away();
-	verdict = verdict_of(event, options, report, watch(player, options->limit_s));
-	print_case(event, report, &verdict, clock_ns() - start);
+	result = result_of(test, options, report, watch(player, options->limit_s));
+	print_case(test, report, &result, clock_ns() - start);
 	if (options->ktap)
-		print_result(event, number, &verdict);
+		print_result(test, number, &result);
 	munmap(report, sizeof(*report));
-	return verdict.status;
+	return result.status;
 }
 
 int main(int argc, char **argv)

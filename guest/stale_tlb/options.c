@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "options.h"
+#include "stale_tlb.h"
 
 #include <stdlib.h>
 
-#include "child.h"
 #include "cmdline.h"
 #include "util.h"
 
@@ -39,7 +38,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("seed", "N", &options->seed, 0, UINT32_MAX,
 			   "of all random choices; the scheduler still decides the interleaving (1)"),
 		OPT_FLAG("ktap", &options->ktap, "results as KTAP; the JSON lines become its comments"),
-		OPT_CALL(&PEER_EXEC_OPTION[2], NULL, NULL, exit_at_once, NULL),
+		OPT_CALL(EXIT_OPTION, NULL, NULL, exit_at_once, NULL),
 		{ 0 }
 	};
 

@@ -21,7 +21,7 @@
 #define PRESSURE_BYTES ((size_t)6 << 20)
 /* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
 #define LEFT_BYTES (2 * PRESSURE_BYTES)
-#define CHUNK_PAGES MOST_PAGES
+#define CHUNK_PAGES MAX_PAGES
 
 static uint64_t peak;
 static struct {
@@ -34,53 +34,53 @@ static uint64_t full(void)
 	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
 }
 
-static void set_or_skip(struct bed *bed, const char *knob, const char *value)
+static void set_or_skip(struct fixture *fx, const char *knob, const char *value)
 {
-	if (bed->options->off)
-		bed_skip(bed, "there is no quarantine");
+	if (fx->options->off)
+		test_skip(fx, "there is no quarantine");
 	if (!migrc_set(knob, value))
 		die(EXIT_FAILED, "%s: %m", knob);
 }
 
-static void open_bound(struct bed *bed)
+static void fixture_setup_bound(struct fixture *fx)
 {
-	set_or_skip(bed, "max_bytes", BOUND_TEXT);
+	set_or_skip(fx, "max_bytes", BOUND_TEXT);
 	migrc_write("drain", "1");
 	peak = migrc_number("peak_bytes");
-	bed_map_anon(bed, bed->pages);
+	fixture_map_anon(fx, fx->pages);
 }
 
-static void make_read_only(struct bed *bed)
+static void make_read_only(struct fixture *fx)
 {
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ);
+	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
+	write_pages(fx->base, fx->pages, fx->old);
+	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ);
 }
 
-static void check_bound(struct bed *bed)
+static void check_bound(struct fixture *fx)
 {
 	uint64_t now = migrc_number("quarantined_bytes"), most = migrc_number("peak_bytes");
 
 	if (now > BOUND)
-		bed_broken(bed, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
+		test_error(fx, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
 	if (most > peak && most > BOUND)
-		bed_broken(bed, "%" PRIu64 " bytes were in quarantine, more than max_bytes", most);
+		test_error(fx, "%" PRIu64 " bytes were in quarantine, more than max_bytes", most);
 }
 
-static void round_bound(struct bed *bed)
+static void run_bound(struct fixture *fx)
 {
 	uint64_t before = full();
 
-	make_read_only(bed);
-	bed_touch(bed);
-	bed_move(bed);
-	check_bound(bed);
-	bed_judge(bed, SEES_OLD);
-	make_read_only(bed);
-	bed_judge(bed, SEES_OLD);
-	check_bound(bed);
-	bed->report->acted += full() > before;
-	bed->report->deferred += bed->was_deferred;
+	make_read_only(fx);
+	fixture_fill_tlb(fx);
+	fixture_move(fx);
+	check_bound(fx);
+	fixture_check(fx, EXPECT_OLD);
+	make_read_only(fx);
+	fixture_check(fx, EXPECT_OLD);
+	check_bound(fx);
+	fx->report->triggered += full() > before;
+	fx->report->deferred += fx->was_deferred;
 }
 
 /* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
@@ -92,16 +92,16 @@ static size_t reserve_bytes(void)
 }
 
 /* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
-static void take_ballast(struct bed *bed, unsigned int which)
+static void take_ballast(struct fixture *fx, unsigned int which)
 {
-	int node = bed->options->nodes[which];
+	int node = fx->options->nodes[which];
 	uint64_t free_bytes = node_free_kb(node) * 1024;
 	/* Half of the reserve: the nodes are two. */
 	size_t left = LEFT_BYTES + reserve_bytes() / 2, bytes;
 	char *base;
 
 	if (free_bytes <= left)
-		bed_skip(bed, "node %d has less than %zu MiB free", node, left >> 20);
+		test_skip(fx, "node %d has less than %zu MiB free", node, left >> 20);
 	bytes = (free_bytes - left) / PAGE_BYTES * PAGE_BYTES;
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
@@ -116,37 +116,37 @@ static void take_ballast(struct bed *bed, unsigned int which)
 	ballast[which].bytes = bytes;
 }
 
-static void close_pressure(struct bed *bed)
+static void fixture_teardown_pressure(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	for (unsigned int i = 0; i < 2; i++)
 		munmap(ballast[i].base, ballast[i].bytes);
 }
 
-static void open_pressure(struct bed *bed)
+static void fixture_setup_pressure(struct fixture *fx)
 {
 	char most[32];
 
 	snprintf(most, sizeof(most), "%zu", 2 * PRESSURE_BYTES);
-	set_or_skip(bed, "max_bytes", most);
-	set_or_skip(bed, "max_age_ms", "60000");
+	set_or_skip(fx, "max_bytes", most);
+	set_or_skip(fx, "max_age_ms", "60000");
 	sysfs_set_until_exit("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
-	bed_map_anon(bed, PRESSURE_BYTES / PAGE_BYTES);
-	make_read_only(bed);
+	fixture_map_anon(fx, PRESSURE_BYTES / PAGE_BYTES);
+	make_read_only(fx);
 	for (unsigned int i = 0; i < 2; i++)
-		take_ballast(bed, i);
+		take_ballast(fx, i);
 }
 
 /* All of it to the other node, a part at a time. */
-static void move_parts(struct bed *bed)
+static void move_parts(struct fixture *fx)
 {
-	struct bed part = *bed;
+	struct fixture part = *fx;
 
-	for (size_t at = 0; at < bed->pages; at += CHUNK_PAGES) {
-		part.base = bed->base + at * PAGE_BYTES;
-		part.pages = bed->pages - at < CHUNK_PAGES ? bed->pages - at : CHUNK_PAGES;
-		bed_move(&part);
-		bed->was_deferred |= part.was_deferred;
+	for (size_t at = 0; at < fx->pages; at += CHUNK_PAGES) {
+		part.base = fx->base + at * PAGE_BYTES;
+		part.pages = fx->pages - at < CHUNK_PAGES ? fx->pages - at : CHUNK_PAGES;
+		fixture_move(&part);
+		fx->was_deferred |= part.was_deferred;
 	}
 }
 
@@ -166,7 +166,7 @@ static int hog(size_t bytes)
 	char *memory;
 
 	if (child)
-		return child < 0 ? -1 : bed_reap(child);
+		return child < 0 ? -1 : reap_child(child);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sysfs_write("/proc/self/oom_score_adj", "1000");
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -177,39 +177,39 @@ static int hog(size_t bytes)
 	_exit(0);
 }
 
-static void round_pressure(struct bed *bed)
+static void run_pressure(struct fixture *fx)
 {
 	uint64_t held, left;
 
-	bed->was_deferred = false;
-	make_read_only(bed);
-	reader_look(bed->reader, bed->base, CHUNK_PAGES);
-	move_parts(bed);
+	fx->was_deferred = false;
+	make_read_only(fx);
+	reader_sample(fx->reader, fx->base, CHUNK_PAGES);
+	move_parts(fx);
 	empty_lists();
 	held = migrc_number("quarantined_bytes");
 	if (hog(nodes_free_kb() * 1024 + held / 2 - reserve_bytes()))
-		bed_broken(bed, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
+		test_error(fx, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
 	/* Now and then the program finds other memory, which is no fault. */
 	left = migrc_number("quarantined_bytes");
-	for (size_t i = 0; i < bed->pages; i++)
-		if (*(volatile uint64_t *)(bed->base + i * PAGE_BYTES) != word(bed->old, i)) {
-			bed_stale(bed, "page %zu is not what it was", i);
+	for (size_t i = 0; i < fx->pages; i++)
+		if (*(volatile uint64_t *)(fx->base + i * PAGE_BYTES) != page_word(fx->old, i)) {
+			test_stale(fx, "page %zu is not what it was", i);
 			break;
 		}
-	bed->report->acted += held > left;
-	bed->report->deferred += bed->was_deferred;
+	fx->report->triggered += held > left;
+	fx->report->deferred += fx->was_deferred;
 }
 
-const struct event limit_events[] = {
+const struct test quarantine_tests[] = {
 	{
-		.name = "max_bytes", .what = "four times as much moves as the quarantine may hold",
-		.pages = BOUND_PAGES, .deferred = 1, .acted = 50,
-		.open = open_bound, .round = round_bound,
+		.name = "max_bytes", .description = "four times as much moves as the quarantine may hold",
+		.pages = BOUND_PAGES, .min_deferred = 1, .min_triggered = 50,
+		.fixture_setup = fixture_setup_bound, .run_round = run_bound,
 	}, {
-		.name = "pressure", .what = "a program wants more memory than is free without the quarantine",
-		.machine = true,
-		.deferred = 50, .acted = 75,
-		.open = open_pressure, .round = round_pressure, .close = close_pressure,
+		.name = "pressure", .description = "a program wants more memory than is free without the quarantine",
+		.machine = true, .min_deferred = 50, .min_triggered = 75,
+		.fixture_setup = fixture_setup_pressure, .fixture_teardown = fixture_teardown_pressure,
+		.run_round = run_pressure,
 	},
 	{ 0 }
 };

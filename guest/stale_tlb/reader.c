@@ -93,9 +93,9 @@ static void look(struct reader *reader)
 	bool (*see)(const void *at, uint64_t *value) = reader->calls ? guarded_call : guarded_read;
 
 	for (size_t i = 0; i < reader->pages; i++) {
-		struct sight *sight = &reader->sights[i];
+		struct read_result *result = &reader->results[i];
 
-		sight->fault = !see(reader->base + i * PAGE_BYTES, &sight->value);
+		result->fault = !see(reader->base + i * PAGE_BYTES, &result->value);
 	}
 }
 
@@ -111,7 +111,7 @@ static void *read_on(void *arg)
 			look(reader);
 			seen = now;
 			atomic_store(&reader->done, seen);
-		} else if (atomic_load(&reader->drowsy)) {
+		} else if (atomic_load(&reader->sleep_request)) {
 			syscall(SYS_futex, &reader->asked, FUTEX_WAIT, seen, NULL, NULL, 0);
 		}
 	}
@@ -138,15 +138,15 @@ static void start(struct reader *reader)
 
 static void wake(struct reader *reader)
 {
-	if (atomic_exchange(&reader->drowsy, 0))
+	if (atomic_exchange(&reader->sleep_request, 0))
 		syscall(SYS_futex, &reader->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void reader_look(struct reader *reader, const char *base, size_t pages)
+void reader_sample(struct reader *reader, const char *base, size_t pages)
 {
 	uint32_t asked = atomic_load(&reader->asked) + 1;
 
-	if (pages > MOST_PAGES)
+	if (pages > MAX_PAGES)
 		die(EXIT_FAILED, "%zu pages are too many for the reader", pages);
 	start(reader);
 	reader->base = base;
@@ -162,7 +162,7 @@ void reader_look(struct reader *reader, const char *base, size_t pages)
 void reader_sleep(struct reader *reader)
 {
 	start(reader);
-	atomic_store(&reader->drowsy, 1);
+	atomic_store(&reader->sleep_request, 1);
 	sleep_ns(DOZE_NS);
 }
 

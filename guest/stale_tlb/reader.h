@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOST_PAGES 1024
+#define MAX_PAGES 1024
 
-struct sight {
+struct read_result {
 	uint64_t value;
 	bool fault;
 };
@@ -24,17 +24,17 @@ struct reader {
 	size_t pages;
 	bool calls;			/* what it looks at are functions: it calls them */
 	_Atomic uint32_t asked, done;
-	_Atomic uint32_t drowsy;
+	_Atomic uint32_t sleep_request;
 	atomic_bool stop;
-	struct sight sights[MOST_PAGES];
+	struct read_result results[MAX_PAGES];
 };
 
 /* In shared memory: fork(2) does not write-protect it, so the reader's own stores cause no faults. */
 struct reader *reader_new(int cpu);
 void reader_free(struct reader *reader);
 
-/* Read the first word of each page, once, in order; back when the reader has done so. */
-void reader_look(struct reader *reader, const char *base, size_t pages);
+/* Read the first word of each page, once, in cmd; back when the reader has done so. */
+void reader_sample(struct reader *reader, const char *base, size_t pages);
 
 /* Let it sleep in the kernel until the next look. */
 void reader_sleep(struct reader *reader);

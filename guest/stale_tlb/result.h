@@ -7,14 +7,14 @@
 #include "util.h"
 
 /* How the case's process ended. */
-enum ending { ENDED_WELL, ENDED_SKIPPED, ENDED_BADLY, ENDED_LATE };
+enum exit_kind { EXIT_KIND_PASSED, EXIT_KIND_SKIPPED, EXIT_KIND_ERROR, EXIT_KIND_TIMEOUT };
 
-struct verdict {
+struct result {
 	enum exit_status status;	/* EXIT_PASSED, EXIT_FAILED or EXIT_MISSING */
 	char reason[320];
 };
 
-struct verdict verdict_of(const struct event *event, const struct options *options, const struct report *report,
-			  enum ending ending);
+struct result result_of(const struct test *test, const struct options *options, const struct report *report,
+			  enum exit_kind exit_kind);
 
 #endif

@@ -15,11 +15,11 @@
 #define TRIES 2
 #define PATTERN UINT64_C(0x5555555555555555)
 
-static uint64_t left[PAGES];	/* frames that the pages were in */
+static uint64_t left[DEFAULT_PAGES];	/* frames that the pages were in */
 
 static bool was_left(uint64_t frame)
 {
-	for (size_t i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < DEFAULT_PAGES; i++)
 		if (left[i] == frame)
 			return true;
 	return false;
@@ -34,7 +34,7 @@ static void fill(char *memory)
 
 static char *map_fill(bool tmpfs, int *fd)
 {
-	*fd = tmpfs ? memfd_create("litmus", MFD_CLOEXEC) : -1;
+	*fd = tmpfs ? memfd_create("stale_tlb", MFD_CLOEXEC) : -1;
 	if (tmpfs && (*fd < 0 || ftruncate(*fd, FILL_PAGES * PAGE_BYTES)))
 		die(EXIT_FAILED, "memfd_create: %m");
 	return mmap(NULL, FILL_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -42,7 +42,7 @@ static char *map_fill(bool tmpfs, int *fd)
 }
 
 /* Take memory of the node the pages were on, write to it, let it go; true if some of it had been theirs. */
-static bool reuse(struct bed *bed, int node, bool tmpfs)
+static bool reuse(struct fixture *fx, int node, bool tmpfs)
 {
 	bool met = false;
 	int fd;
@@ -53,7 +53,7 @@ static bool reuse(struct bed *bed, int node, bool tmpfs)
 	madvise(memory, FILL_PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
 	node_bind(memory, FILL_PAGES * PAGE_BYTES, node);
 	fill(memory);
-	bed_judge(bed, SEES_OLD);
+	fixture_check(fx, EXPECT_OLD);
 	for (size_t i = 0; i < FILL_PAGES; i++)
 		met |= was_left(folio_frame(memory + i * PAGE_BYTES));
 	munmap(memory, FILL_PAGES * PAGE_BYTES);
@@ -62,39 +62,39 @@ static bool reuse(struct bed *bed, int node, bool tmpfs)
 	return met;
 }
 
-static void arrange(struct bed *bed)
+static void setup_pages(struct fixture *fx)
 {
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ);
+	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
+	write_pages(fx->base, fx->pages, fx->old);
+	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ);
 }
 
-static void round_reuse(struct bed *bed)
+static void run_reuse(struct fixture *fx)
 {
-	bool met = false, drain = bed_random(bed, 2);
+	bool met = false, drain = fixture_random(fx, 2);
 	int node;
 
-	arrange(bed);
-	bed_touch(bed);
-	for (size_t i = 0; i < PAGES; i++)
-		left[i] = folio_frame(bed->base + i * PAGE_BYTES);
-	node = bed->options->nodes[0] + bed->options->nodes[1] - bed_other_node(bed, bed->base);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
+	setup_pages(fx);
+	fixture_fill_tlb(fx);
+	for (size_t i = 0; i < DEFAULT_PAGES; i++)
+		left[i] = folio_frame(fx->base + i * PAGE_BYTES);
+	node = fx->options->nodes[0] + fx->options->nodes[1] - fixture_other_node(fx, fx->base);
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
 	/* In one half of the rounds the frames are free and the entries flushed, in the other neither. */
-	if (drain && !bed->options->off)
+	if (drain && !fx->options->off)
 		migrc_write("drain", "1");
-	for (int try = 0; try < TRIES && !bed->report->stale; try++)
-		met |= reuse(bed, node, try & 1);
-	bed->report->acted += met || bed->options->nodes[0] == bed->options->nodes[1];
+	for (int try = 0; try < TRIES && !fx->report->stale; try++)
+		met |= reuse(fx, node, try & 1);
+	fx->report->triggered += met || fx->options->nodes[0] == fx->options->nodes[1];
 }
 
-const struct event reuse_events[] = {
+const struct test reuse_tests[] = {
 	{
-		.name = "reuse", .what = "others take and fill the frames that the pages have left",
+		.name = "reuse", .description = "others take and fill the frames that the pages have left",
 		/* Only drained frames come to be reused, and not each time. */
-		.sees = SEES_OLD, .deferred = 50, .acted = 5,
-		.round = round_reuse,
+		.expect = EXPECT_OLD, .min_deferred = 50, .min_triggered = 5,
+		.run_round = run_reuse,
 	},
 	{ 0 }
 };

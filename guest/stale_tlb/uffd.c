@@ -26,45 +26,45 @@ struct uffdio_move {
 static int uffd = -1;
 static char *elsewhere;
 
-static size_t bytes_of(const struct bed *bed)
+static size_t bytes_of(const struct fixture *fx)
 {
-	return bed->pages * PAGE_BYTES;
+	return fx->pages * PAGE_BYTES;
 }
 
-static bool write_protect(struct bed *bed, bool protect)
+static bool write_protect(struct fixture *fx, bool protect)
 {
 	struct uffdio_writeprotect asked = {
-		.range = { .start = (uintptr_t)bed->base, .len = bytes_of(bed) },
+		.range = { .start = (uintptr_t)fx->base, .len = bytes_of(fx) },
 		.mode = protect ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
 	};
 
 	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &asked);
 }
 
-static bool watch(struct bed *bed, char *base)
+static bool watch(struct fixture *fx, char *base)
 {
 	struct uffdio_register asked = {
-		.range = { .start = (uintptr_t)base, .len = bytes_of(bed) }, .mode = UFFDIO_REGISTER_MODE_WP,
+		.range = { .start = (uintptr_t)base, .len = bytes_of(fx) }, .mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
 	return !ioctl(uffd, UFFDIO_REGISTER, &asked);
 }
 
-static void open_uffd(struct bed *bed)
+static void fixture_setup_uffd(struct fixture *fx)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
 
-	bed_map_anon(bed, bed->pages);
-	bed_write(bed->base, bed->pages, 0);
+	fixture_map_anon(fx, fx->pages);
+	write_pages(fx->base, fx->pages, 0);
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !watch(bed, bed->base))
-		bed_skip(bed, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !watch(fx, fx->base))
+		test_skip(fx, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
 }
 
-static bool move_away(struct bed *bed)
+static bool move_away(struct fixture *fx)
 {
 	struct uffdio_move asked = {
-		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)bed->base, .len = bytes_of(bed),
+		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)fx->base, .len = bytes_of(fx),
 	};
 
 	for (int try = 0; try < MOVE_TRIES && asked.len; try++) {
@@ -80,60 +80,62 @@ static bool move_away(struct bed *bed)
 	return !asked.len;
 }
 
-static void open_move(struct bed *bed)
+static void fixture_setup_move(struct fixture *fx)
 {
-	elsewhere = bed_map_anon(bed, bed->pages);
-	open_uffd(bed);
-	if (!watch(bed, elsewhere))
+	elsewhere = fixture_map_anon(fx, fx->pages);
+	fixture_setup_uffd(fx);
+	if (!watch(fx, elsewhere))
 		die(EXIT_FAILED, "UFFDIO_REGISTER: %m");
-	if (!move_away(bed))
-		bed_skip(bed, "no moving by userfaultfd: %s", strerror(errno));
+	if (!move_away(fx))
+		test_skip(fx, "no moving by userfaultfd: %s", strerror(errno));
 }
 
 /* Mapped read-only, and nobody else's. */
-static void arrange(struct bed *bed)
+static void setup_pages(struct fixture *fx)
 {
 	if (elsewhere)
-		madvise(elsewhere, bytes_of(bed), MADV_DONTNEED);
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!write_protect(bed, true))
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
+		madvise(elsewhere, bytes_of(fx), MADV_DONTNEED);
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!write_protect(fx, true))
+		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
 }
 
-static bool act_wp(struct bed *bed)
+static bool trigger_wp(struct fixture *fx)
 {
-	if (!write_protect(bed, false)) {
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
+	if (!write_protect(fx, false)) {
+		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
 		return false;
 	}
-	bed_write(bed->base, bed->pages, bed->fresh);
+	write_pages(fx->base, fx->pages, fx->new);
 	return true;
 }
 
 /* They become writable there at once; nobody may read them here meanwhile, nor afterwards. */
-static bool act_move(struct bed *bed)
+static bool trigger_move(struct fixture *fx)
 {
-	bool done = move_away(bed);
+	bool done = move_away(fx);
 
-	bed_write(elsewhere, bed->pages, bed->fresh);
+	write_pages(elsewhere, fx->pages, fx->new);
 	return done;
 }
 
-static void close_uffd(struct bed *bed)
+static void fixture_teardown_uffd(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	close(uffd);
 }
 
-const struct event uffd_events[] = {
+const struct test uffd_tests[] = {
 	{
-		.name = "uffd_wp", .what = "write protection by userfaultfd lifted, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.open = open_uffd, .arrange = arrange, .act = act_wp, .close = close_uffd,
+		.name = "uffd_wp", .description = "write protection by userfaultfd lifted, then stores",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_uffd, .fixture_teardown = fixture_teardown_uffd,
+		.setup = setup_pages, .trigger = trigger_wp,
 	}, {
-		.name = "uffd_move", .what = "moved to another address by userfaultfd, and written there",
-		.sees = SEES_ZERO, .deferred = 50, .acted = 50,
-		.open = open_move, .arrange = arrange, .act = act_move, .close = close_uffd,
+		.name = "uffd_move", .description = "moved to another address by userfaultfd, and written there",
+		.expect = EXPECT_ZERO, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_move, .fixture_teardown = fixture_teardown_uffd,
+		.setup = setup_pages, .trigger = trigger_move,
 	},
 	{ 0 }
 };

@@ -18,7 +18,7 @@ static void work(struct worker *worker, uint32_t turn)
 	uint64_t start = clock_ns(), took;
 
 	atomic_store(&worker->begun, turn);
-	worker->job(worker->bed);
+	worker->job(worker->fx);
 	took = clock_ns() - start;
 	/* A moving average; the first is taken as it is. */
 	worker->ns = worker->ns ? (7 * worker->ns + took) / 8 : took;
@@ -41,11 +41,11 @@ static void *work_on(void *arg)
 	return NULL;
 }
 
-void worker_start(struct worker *worker, struct bed *bed, int cpu, void (*job)(struct bed *bed))
+void worker_start(struct worker *worker, struct fixture *fx, int cpu, void (*job)(struct fixture *fx))
 {
-	*worker = (struct worker){ .bed = bed, .cpu = cpu, .job = job };
-	if (bed->cpu_count < 3 && !bed->options->off)
-		bed_skip(bed, "needs three CPUs");
+	*worker = (struct worker){ .fx = fx, .cpu = cpu, .job = job };
+	if (fx->cpu_count < 3 && !fx->options->off)
+		test_skip(fx, "needs three CPUs");
 	if (pthread_create(&worker->thread, NULL, work_on, worker))
 		die(EXIT_FAILED, "no thread for the worker");
 }
@@ -79,15 +79,15 @@ void worker_begin(struct worker *worker)
 	uint64_t until;
 
 	begin(worker);
-	until = clock_ns() + (worker->ns ? bed_random(worker->bed, worker->ns) : 0);
+	until = clock_ns() + (worker->ns ? fixture_random(worker->fx, worker->ns) : 0);
 	while (clock_ns() < until)
 		;
 }
 
-void worker_begin_until(struct worker *worker, bool (*moment)(const struct bed *bed))
+void worker_begin_until(struct worker *worker, bool (*moment)(const struct fixture *fx))
 {
 	begin(worker);
-	while (busy(worker) && !moment(worker->bed))
+	while (busy(worker) && !moment(worker->fx))
 		;
 }
 

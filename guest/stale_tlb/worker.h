@@ -12,21 +12,21 @@
 
 struct worker {
 	pthread_t thread;
-	struct bed *bed;
+	struct fixture *fx;
 	int cpu;
-	void (*job)(struct bed *bed);
+	void (*job)(struct fixture *fx);
 	_Atomic uint32_t asked, begun, done;
 	atomic_bool stop;
 	uint64_t ns;		/* what the job takes, by experience */
 };
 
-void worker_start(struct worker *worker, struct bed *bed, int cpu, void (*job)(struct bed *bed));
+void worker_start(struct worker *worker, struct fixture *fx, int cpu, void (*job)(struct fixture *fx));
 void worker_stop(struct worker *worker);
 
 /* Let it begin, and come back at a random moment of what it does. */
 void worker_begin(struct worker *worker);
 /* The same, but as soon as the moment has come, or when it is done. */
-void worker_begin_until(struct worker *worker, bool (*moment)(const struct bed *bed));
+void worker_begin_until(struct worker *worker, bool (*moment)(const struct fixture *fx));
 void worker_wait(struct worker *worker);
 
 #endif
