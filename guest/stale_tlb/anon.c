@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Private memory that is mapped read-only, and written where it is. */
+/* Private memory that is mapped read-only and then written in place. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -17,35 +17,20 @@
 
 #include "util.h"
 
-#define BOTH (PROT_READ | PROT_WRITE)
-#define PAID "counters/flushed_write_fault"
+#define FLUSHES "counters/flushed_write_fault"
 
-static bool protect(struct fixture *fx, int access)
-{
-	return !mprotect(fx->base, fx->pages * PAGE_BYTES, access);
-}
-
-static void setup_forked(struct fixture *fx)
-{
-	write_pages(fx->base, fx->pages, fx->old);
-	fixture_fork_and_reap(fx);
-}
-
-static bool trigger_store(struct fixture *fx)
-{
-	write_pages(fx->base, fx->pages, fx->new);
-	return true;
-}
-
-/* Fork flushes all of the space, so that the stores have nothing left to pay. Others may have, now and then. */
+/*
+ * fork() flushes the TLB of the whole mm, so that the stores find no flush pending. The counter is system-wide: other
+ * processes may raise it in a few rounds.
+ */
 static bool trigger_fork_and_store(struct fixture *fx)
 {
 	uint64_t before, after = 0;
-	bool counted = migrc_value(PAID, &before);
+	bool counted = migrc_value(FLUSHES, &before);
 
 	fixture_fork_and_reap(fx);
 	trigger_store(fx);
-	return fx->options->off || (counted && migrc_value(PAID, &after) && after == before);
+	return fx->options->off || (counted && migrc_value(FLUSHES, &after) && after == before);
 }
 
 static bool trigger_nothing(struct fixture *fx)
@@ -54,18 +39,9 @@ static bool trigger_nothing(struct fixture *fx)
 	return true;
 }
 
-static void setup_protected(struct fixture *fx)
-{
-	if (!protect(fx, BOTH))
-		test_error(fx, "mprotect: %s", strerror(errno));
-	write_pages(fx->base, fx->pages, fx->old);
-	if (!protect(fx, PROT_READ))
-		test_error(fx, "mprotect: %s", strerror(errno));
-}
-
 static bool trigger_unprotect(struct fixture *fx)
 {
-	return protect(fx, BOTH) && trigger_store(fx);
+	return !mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE) && trigger_store(fx);
 }
 
 static bool trigger_process_vm(struct fixture *fx)
@@ -84,15 +60,18 @@ static bool trigger_process_vm(struct fixture *fx)
 	return true;
 }
 
-/* By default only a tracer may write to memory that is not writable: a child traces this process. */
+/*
+ * A child that traces this process and writes through /proc/PID/mem: by default only a tracer may write to memory that
+ * is not writable.
+ */
 static struct tracer {
-	_Atomic uint32_t asked, done;
+	_Atomic uint32_t requested, done;
 	_Atomic int error;
 	uint64_t value;
 } *tracer;
 static pid_t tracer_pid;
 
-static int force(const struct fixture *fx, int mem)
+static int write_mem(const struct fixture *fx, int mem)
 {
 	for (size_t i = 0; i < fx->pages; i++) {
 		uint64_t value = page_word(tracer->value, i);
@@ -103,56 +82,56 @@ static int force(const struct fixture *fx, int mem)
 	return 0;
 }
 
-static _Noreturn void trace(const struct fixture *fx, pid_t whom)
+static _Noreturn void tracer_main(const struct fixture *fx, pid_t tracee)
 {
 	char path[32];
 	int mem;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(path, sizeof(path), "/proc/%d/mem", whom);
+	snprintf(path, sizeof(path), "/proc/%d/mem", tracee);
 	mem = open(path, O_RDWR | O_CLOEXEC);
-	if (mem < 0 || ptrace(PTRACE_SEIZE, whom, NULL, NULL))
+	if (mem < 0 || ptrace(PTRACE_SEIZE, tracee, NULL, NULL))
 		atomic_store(&tracer->error, errno);
 	for (;;) {
-		uint32_t asked = atomic_load(&tracer->asked);
+		uint32_t request = atomic_load(&tracer->requested);
 
-		if (asked != atomic_load(&tracer->done)) {
+		if (request != atomic_load(&tracer->done)) {
 			if (!atomic_load(&tracer->error))
-				atomic_store(&tracer->error, force(fx, mem));
-			atomic_store(&tracer->done, asked);
+				atomic_store(&tracer->error, write_mem(fx, mem));
+			atomic_store(&tracer->done, request);
 		}
 		usleep(100);
 	}
 }
 
-static void fixture_setup_force(struct fixture *fx)
+static void fixture_setup_tracer(struct fixture *fx)
 {
 	pid_t self = getpid();
 
-	tracer = mmap(NULL, PAGE_BYTES, BOTH, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	tracer = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	fixture_map_anon(fx, fx->pages);
-	/* Before it holds anything, so that the pages are the parent's alone. */
+	/* Fork before the memory has pages, so that the child shares none of them. */
 	tracer_pid = tracer == MAP_FAILED ? -1 : fork();
 	if (!tracer_pid)
-		trace(fx, self);
+		tracer_main(fx, self);
 	if (tracer_pid < 0)
 		test_skip(fx, "fork: %s", strerror(errno));
 }
 
-static bool trigger_force(struct fixture *fx)
+static bool trigger_tracer(struct fixture *fx)
 {
-	uint32_t asked = atomic_load(&tracer->asked) + 1;
+	uint32_t request = atomic_load(&tracer->requested) + 1;
 
 	tracer->value = fx->new;
-	atomic_store(&tracer->asked, asked);
-	while (atomic_load(&tracer->done) != asked)
+	atomic_store(&tracer->requested, request);
+	while (atomic_load(&tracer->done) != request)
 		sched_yield();
 	if (atomic_load(&tracer->error))
-		test_skip(fx, "/proc/PID/mem cannot be forced: %s", strerror(atomic_load(&tracer->error)));
+		test_skip(fx, "a tracer cannot write to /proc/PID/mem: %s", strerror(atomic_load(&tracer->error)));
 	return true;
 }
 
-static void fixture_teardown_force(struct fixture *fx)
+static void fixture_teardown_tracer(struct fixture *fx)
 {
 	(void)fx;
 	kill(tracer_pid, SIGKILL);
@@ -161,32 +140,32 @@ static void fixture_teardown_force(struct fixture *fx)
 
 const struct test anon_tests[] = {
 	{
-		.name = "write_fault", .description = "a write fault that reuses the page where it is",
+		.name = "write_fault", .description = "a write fault reuses the page in place",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
 		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "mprotect_write", .description = "mprotect(2) that makes exclusive pages writable at once",
+		.name = "mprotect_write", .description = "mprotect(2) makes exclusive pages writable without a fault",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
 		.setup = setup_protected, .trigger = trigger_unprotect,
 	}, {
-		.name = "fork_pays", .description = "fork, whose flush is enough, then stores",
+		.name = "fork_flushes", .description = "fork() does the pending flush, then stores",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 90, .in_place = true,
 		.setup = setup_forked, .trigger = trigger_fork_and_store,
 	}, {
-		.name = "process_vm", .description = "process_vm_writev(2) into pages mapped read-only",
+		.name = "process_vm", .description = "process_vm_writev(2) writes to pages mapped read-only",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
 		.setup = setup_forked, .trigger = trigger_process_vm,
 	}, {
-		.name = "gup_force", .description = "a tracer's write(2) to /proc/PID/mem where nothing may be written",
+		.name = "gup_force", .description = "a tracer writes through /proc/PID/mem to pages mapped read-only",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
-		.fixture_setup = fixture_setup_force, .fixture_teardown = fixture_teardown_force,
-		.setup = setup_protected, .trigger = trigger_force,
+		.fixture_setup = fixture_setup_tracer, .fixture_teardown = fixture_teardown_tracer,
+		.setup = setup_protected, .trigger = trigger_tracer,
 	}, {
-		.name = "lazy", .description = "a write fault while the reader sleeps",
+		.name = "lazy", .description = "a write fault while the reader sleeps, in lazy TLB mode",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true, .reader_sleeps = true,
 		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "control", .description = "a store that never happens: this must fail, or nothing can",
+		.name = "control", .description = "no store: this test must fail, or no other could",
 		.hidden = true, .expect = EXPECT_NEW, .setup = setup_forked, .trigger = trigger_nothing,
 	},
 	{ 0 }

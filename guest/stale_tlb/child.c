@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-
+/* Pages that a process shares with its child. */
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,40 +11,36 @@
 #include "file.h"
 #include "fixture.h"
 #include "folio.h"
-#include "migration.h"
-#include "sysfs.h"
 #include "util.h"
 
-#define FOLIO_BYTES ((size_t)64 * 1024)
-#define FOLIO_PAGES (FOLIO_BYTES / PAGE_BYTES)
 #define FILL_BYTES ((size_t)8 << 20)
-#define PATTERN UINT64_C(0x5555555555555555)
 
-enum cmd { TOUCH = 1, WRITE, CHECK_NEW, EXIT, EXEC };
+enum cmd { CMD_CHECK_OLD = 1, CMD_WRITE, CMD_CHECK_NEW, CMD_EXIT, CMD_EXEC };
 
+/* How the parent controls a child, which shares the fixture's pages and has TLB entries of its own of them. */
 static struct channel {
-	_Atomic int asked, done;	/* enum cmd */
-	_Atomic uint64_t wrong;		/* pages that were not as they had to be */
+	_Atomic int cmd, done;		/* enum cmd; 0: none */
+	_Atomic uint64_t mismatches;	/* pages with another content, in the last check */
 } *channel;
 static pid_t child;
 
-static uint64_t count_wrong(const struct fixture *fx, uint64_t value)
+static uint64_t count_mismatches(const struct fixture *fx, uint64_t value)
 {
-	uint64_t wrong = 0, found;
+	uint64_t mismatches = 0, found;
 
 	for (size_t i = 0; i < fx->pages; i++)
-		wrong += !guarded_read(fx->base + i * PAGE_BYTES, &found) || found != page_word(value, i);
-	return wrong;
+		mismatches += !guarded_read(fx->base + i * PAGE_BYTES, &found) || found != page_word(value, i);
+	return mismatches;
 }
 
 static void handle_cmd(struct fixture *fx, enum cmd cmd)
 {
 	switch (cmd) {
-	case TOUCH: atomic_store(&channel->wrong, count_wrong(fx, fx->old)); break;
-	case WRITE: write_pages(fx->base, fx->pages, fx->new); break;
-	case CHECK_NEW: atomic_store(&channel->wrong, count_wrong(fx, fx->new)); break;
-	case EXIT: _exit(0);
-	case EXEC:
+	case CMD_CHECK_OLD: atomic_store(&channel->mismatches, count_mismatches(fx, fx->old)); break;
+	case CMD_WRITE: write_pages(fx->base, fx->pages, fx->new); break;
+	case CMD_CHECK_NEW: atomic_store(&channel->mismatches, count_mismatches(fx, fx->new)); break;
+	case CMD_EXIT: _exit(0);
+	case CMD_EXEC:
 		execl("/proc/self/exe", "stale_tlb", "--" EXIT_OPTION, (char *)NULL);
 		_exit(1);
 	}
@@ -55,12 +51,12 @@ static _Noreturn void child_main(struct fixture *fx, int cpu)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	cpu_pin(cpu);
 	for (;;) {
-		int cmd = atomic_load(&channel->asked);
+		int cmd = atomic_load(&channel->cmd);
 
 		if (!cmd)
 			continue;
 		handle_cmd(fx, cmd);
-		atomic_store(&channel->asked, 0);
+		atomic_store(&channel->cmd, 0);
 		atomic_store(&channel->done, cmd);
 	}
 }
@@ -68,8 +64,8 @@ static _Noreturn void child_main(struct fixture *fx, int cpu)
 static void send_cmd(enum cmd cmd)
 {
 	atomic_store(&channel->done, 0);
-	atomic_store(&channel->asked, cmd);
-	while (cmd < EXIT && !atomic_load(&channel->done))
+	atomic_store(&channel->cmd, cmd);
+	while (cmd < CMD_EXIT && !atomic_load(&channel->done))
 		sched_yield();
 }
 
@@ -84,22 +80,22 @@ static void open_channel(struct fixture *fx)
 
 static void start_child(struct fixture *fx, int cpu)
 {
-	atomic_store(&channel->asked, 0);
+	atomic_store(&channel->cmd, 0);
 	child = fork();
 	if (!child)
 		child_main(fx, cpu);
 	if (child < 0)
 		die(EXIT_FAILED, "fork: %m");
-	send_cmd(TOUCH);
-	if (atomic_load(&channel->wrong))
-		test_error(fx, "the child does not see what the parent wrote");
+	send_cmd(CMD_CHECK_OLD);
+	if (atomic_load(&channel->mismatches))
+		test_error(fx, "the child does not read what the parent wrote");
 }
 
-static void end_child(struct fixture *fx, enum cmd how)
+static void end_child(struct fixture *fx, enum cmd cmd)
 {
-	send_cmd(how);
+	send_cmd(cmd);
 	if (reap_child(child))
-		test_error(fx, "the child did not %s", how == EXEC ? "exec" : "exit");
+		test_error(fx, "the child did not %s", cmd == CMD_EXEC ? "exec" : "exit");
 }
 
 static void fixture_setup_fork(struct fixture *fx)
@@ -114,15 +110,16 @@ static void setup_fork(struct fixture *fx)
 	start_child(fx, fx->cpus[CHILD_CPU]);
 }
 
-/* The child writes its copy, goes, and the parent writes what has become its own. */
+/* The child writes its copies and exits; then the parent writes the pages, which are now its own. */
 static bool trigger_fork(struct fixture *fx)
 {
-	send_cmd(WRITE);
+	send_cmd(CMD_WRITE);
 	fixture_check(fx, EXPECT_OLD);
-	send_cmd(CHECK_NEW);
-	if (atomic_load(&channel->wrong))
-		test_stale(fx, "%" PRIu64 " pages of the child are not what it wrote", atomic_load(&channel->wrong));
-	end_child(fx, EXIT);
+	send_cmd(CMD_CHECK_NEW);
+	if (atomic_load(&channel->mismatches))
+		test_stale(fx, "the child does not read what it wrote in %" PRIu64 " pages",
+			   atomic_load(&channel->mismatches));
+	end_child(fx, CMD_EXIT);
 	write_pages(fx->base, fx->pages, fx->new);
 	return true;
 }
@@ -139,76 +136,52 @@ static void setup_shared(struct fixture *fx)
 	start_child(fx, fx->cpus[CHILD_CPU]);
 }
 
-static bool trigger_leave(struct fixture *fx)
+static bool trigger_child_ends(struct fixture *fx)
 {
-	end_child(fx, fixture_random(fx, 2) ? EXEC : EXIT);
+	end_child(fx, fixture_random(fx, 2) ? CMD_EXEC : CMD_EXIT);
 	fixture_check(fx, EXPECT_OLD);
 	return file_write(fx, fx->new);
 }
 
 /*
- * A folio that one process maps writable and another one read-only: half of it is not for the child. Who flushes at
- * once for the first must do so for the second, which runs where the first never does: then the frames are free.
+ * mixed: the parent maps a folio writable, and its child maps the first half of it read-only. When migration flushes at
+ * once because of the parent's writable mapping, it must also flush for the child, which runs on a CPU where the parent
+ * never does: the old frames are free after that.
  */
-static char *folio;
-static uint64_t left;	/* frame that the folio was in */
-
-static void map_folio(struct fixture *fx)
-{
-	if (mmap(folio, FOLIO_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(folio, FOLIO_BYTES, MADV_HUGEPAGE);
-	write_pages(folio, FOLIO_PAGES, fx->old);
-	if (folio_census(folio, FOLIO_BYTES, FOLIO_BYTES).exact != 1)
-		test_error(fx, "this is no folio of 64 KiB");
-	left = folio_frame(folio);
-}
+static uint64_t old_frame;	/* the folio's first */
 
 static void fixture_setup_mixed(struct fixture *fx)
 {
 	open_channel(fx);
-	if (!thp_allow_only(FOLIO_BYTES, false))
-		test_skip(fx, "no folios of 64 KiB (CONFIG_TRANSPARENT_HUGEPAGE)");
-	folio = folio_reserve(FOLIO_ALIGN);
-	fx->step = FOLIO_BYTES;
+	fixture_setup_folio(fx);
 }
 
 /*
- * What the bed is for the parent, who moves it, or for the child, who reads its first half: what comes
- * first is what is deferred before the writable rest shows that it should not have been.
+ * The fixture is the whole folio for the parent, which moves it, or its first half for the child, which reads it.
+ * Migration unmaps the first half first and may defer its flush, before the writable PTEs of the second half show that
+ * it may not.
  */
-static void aim(struct fixture *fx, bool child)
+static void select_pages(struct fixture *fx, bool for_child)
 {
-	fx->base = folio;
-	fx->pages = child ? FOLIO_PAGES / 2 : FOLIO_PAGES;
+	fx->pages = for_child ? FOLIO_PAGES / 2 : FOLIO_PAGES;
 }
 
-static bool overlaps(const char *memory, size_t bytes)
-{
-	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
-		if (folio_frame(memory + at) - left < FOLIO_PAGES)
-			return true;
-	return false;
-}
-
-/* Take folios of the node that it was on until its frames are among them, and fill them. */
-static void take_frames(int node)
+/* Allocate and write folios on the node that the folio was on, until one has its frames; the child reads after that. */
+static void reuse_frames(int node)
 {
 	char *memory = mmap(NULL, FILL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool met = false;
+	bool reused = false;
 
 	if (memory == MAP_FAILED)
 		die(EXIT_FAILED, "no memory: %m");
 	madvise(memory, FILL_BYTES, MADV_HUGEPAGE);
 	node_bind(memory, FILL_BYTES, node);
-	for (size_t at = 0; at < FILL_BYTES && !met; at += FOLIO_BYTES) {
-		for (size_t i = 0; i < FOLIO_BYTES; i += sizeof(uint64_t))
-			*(volatile uint64_t *)(memory + at + i) = PATTERN;
-		met = overlaps(memory + at, FOLIO_BYTES);
+	for (size_t at = 0; at < FILL_BYTES && !reused; at += FOLIO_BYTES) {
+		write_pattern(memory + at, FOLIO_BYTES);
+		for (size_t i = 0; i < FOLIO_BYTES; i += PAGE_BYTES)
+			reused |= folio_frame(memory + at + i) - old_frame < FOLIO_PAGES;
 	}
-	atomic_store(&channel->wrong, 0);
-	send_cmd(TOUCH);
+	send_cmd(CMD_CHECK_OLD);
 	munmap(memory, FILL_BYTES);
 }
 
@@ -216,37 +189,36 @@ static void run_mixed(struct fixture *fx)
 {
 	uint64_t before = migrc_number("counters/flushed_mixed");
 
-	map_folio(fx);
-	if (madvise(folio + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
+	select_pages(fx, false);
+	setup_folio(fx);
+	old_frame = folio_frame(fx->base);
+	if (madvise(fx->base + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
 		test_error(fx, "madvise: MADV_DONTFORK");
-	aim(fx, true);
-	/* Words are counted from the base. */
-	write_pages(fx->base, fx->pages, fx->old);
+	select_pages(fx, true);
 	start_child(fx, fx->cpus[READER_CPU]);
-	aim(fx, false);
+	select_pages(fx, false);
 	fixture_move(fx);
 	fx->report->deferred += fx->was_deferred;
 	fx->report->triggered += fx->options->off || migrc_number("counters/flushed_mixed") > before;
-	aim(fx, true);
-	take_frames(fixture_other_node(fx, fx->base));
-	if (atomic_load(&channel->wrong))
-		test_stale(fx, "round %" PRIu64 ": the child sees others' content in %" PRIu64 " pages",
-			  fx->report->rounds, atomic_load(&channel->wrong));
-	end_child(fx, EXIT);
+	select_pages(fx, true);
+	reuse_frames(fixture_other_node(fx, fx->base));
+	if (atomic_load(&channel->mismatches))
+		test_stale(fx, "the child reads other content in %" PRIu64 " pages", atomic_load(&channel->mismatches));
+	end_child(fx, CMD_EXIT);
 }
 
 const struct test child_tests[] = {
 	{
-		.name = "fork_child", .description = "a child writes its copy, then the parent its own",
+		.name = "fork_child", .description = "a child writes its copies, then the parent its pages",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_fork, .setup = setup_fork, .trigger = trigger_fork,
 	}, {
-		.name = "exec_exit", .description = "a process that shares the file exits or execs, then it is written",
+		.name = "exec_exit", .description = "a process that maps a file ends, then the file is written",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_shared, .fixture_teardown = file_fixture_teardown,
-		.setup = setup_shared, .trigger = trigger_leave,
+		.setup = setup_shared, .trigger = trigger_child_ends,
 	}, {
-		.name = "mixed", .description = "a folio mapped writable here, read-only there moves; others take its frames",
+		.name = "mixed", .description = "a folio that is mapped writable and, by a child, read-only; reuse",
 		.machine = true, .min_triggered = 50,
 		.fixture_setup = fixture_setup_mixed, .run_round = run_mixed,
 	},

@@ -18,14 +18,8 @@
 #include "sysfs.h"
 #include "util.h"
 
-#define WARM_BYTES (32 * 1024)
-#define CONTROL "counters/ptes"
-
-static void note(struct fixture *fx, const char *format, va_list args)
-{
-	if (!fx->report->reason[0])
-		vsnprintf(fx->report->reason, sizeof(fx->report->reason), format, args);
-}
+#define STACK_BYTES (32 * 1024)
+#define DEFERRED_PTES "counters/ptes"
 
 void test_skip(struct fixture *fx, const char *format, ...)
 {
@@ -37,12 +31,24 @@ void test_skip(struct fixture *fx, const char *format, ...)
 	exit(EXIT_MISSING);
 }
 
+/* Keep the reason of the first error or stale read. */
+static void set_reason(struct report *report, const char *format, va_list args)
+{
+	size_t size = sizeof(report->reason);
+	int used;
+
+	if (report->reason[0])
+		return;
+	used = snprintf(report->reason, size, "round %" PRIu64 ": ", report->rounds);
+	vsnprintf(report->reason + used, size - used, format, args);
+}
+
 void test_error(struct fixture *fx, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	note(fx, format, args);
+	set_reason(fx->report, format, args);
 	va_end(args);
 	fx->report->errors++;
 }
@@ -52,7 +58,7 @@ void test_stale(struct fixture *fx, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	note(fx, format, args);
+	set_reason(fx->report, format, args);
 	va_end(args);
 	fx->report->stale++;
 }
@@ -83,19 +89,21 @@ bool mount_debugfs(void)
 
 char *fixture_map_anon(struct fixture *fx, size_t pages)
 {
-	size_t bytes = pages * PAGE_BYTES;
-	/* At no page table's start: mremap() would move whole page tables as such, and flush them as such. */
-	char *base = folio_reserve(bytes + FOLIO_ALIGN) + 3 * PAGE_BYTES;
-
-	if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(base, bytes, MADV_NOHUGEPAGE);
-	fx->base = base;
+	fx->base = folio_reserve(pages * PAGE_BYTES + FOLIO_ALIGN) + 3 * PAGE_BYTES;
 	fx->pages = pages;
-	return base;
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	return fx->base;
 }
 
-static void pad(char *base, size_t pages)
+void fixture_remap_anon(struct fixture *fx, int advice)
+{
+	if (mmap(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		die(EXIT_FAILED, "no memory: %m");
+	madvise(fx->base, fixture_bytes(fx), advice);
+}
+
+static void make_padding(char *base, size_t pages)
 {
 	write_pages(base, pages, 0);
 	if (mprotect(base, pages * PAGE_BYTES, PROT_READ))
@@ -104,10 +112,10 @@ static void pad(char *base, size_t pages)
 
 void fixture_add_padding(struct fixture *fx, size_t before, size_t after)
 {
-	pad(fx->base, before);
+	make_padding(fx->base, before);
 	fx->base += before * PAGE_BYTES;
 	fx->pages -= before + after;
-	pad(fx->base + fx->pages * PAGE_BYTES, after);
+	make_padding(fx->base + fx->pages * PAGE_BYTES, after);
 	fx->padding_before = before;
 	fx->padding_after = after;
 }
@@ -116,6 +124,12 @@ void write_pages(char *base, size_t pages, uint64_t value)
 {
 	for (size_t i = 0; i < pages; i++)
 		*(volatile uint64_t *)(base + i * PAGE_BYTES) = page_word(value, i);
+}
+
+void write_pattern(char *memory, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += sizeof(uint64_t))
+		*(volatile uint64_t *)(memory + at) = UINT64_C(0x5555555555555555);
 }
 
 void fixture_fork_and_reap(struct fixture *fx)
@@ -128,6 +142,44 @@ void fixture_fork_and_reap(struct fixture *fx)
 		test_error(fx, "fork: %s", strerror(errno));
 }
 
+void setup_forked(struct fixture *fx)
+{
+	write_pages(fx->base, fx->pages, fx->old);
+	fixture_fork_and_reap(fx);
+}
+
+void setup_protected(struct fixture *fx)
+{
+	bool done = !mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE);
+
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!done || mprotect(fx->base, fixture_bytes(fx), PROT_READ))
+		test_error(fx, "mprotect: %s", strerror(errno));
+}
+
+bool trigger_store(struct fixture *fx)
+{
+	write_pages(fx->base, fx->pages, fx->new);
+	return true;
+}
+
+void fixture_setup_folio(struct fixture *fx)
+{
+	if (!thp_allow_only(FOLIO_BYTES, false))
+		test_skip(fx, "no 64-KiB folios (CONFIG_TRANSPARENT_HUGEPAGE)");
+	fx->base = folio_reserve(FOLIO_ALIGN);
+	fx->pages = FOLIO_PAGES;
+	fx->step = FOLIO_BYTES;
+}
+
+void setup_folio(struct fixture *fx)
+{
+	fixture_remap_anon(fx, MADV_HUGEPAGE);
+	write_pages(fx->base, fx->pages, fx->old);
+	if (folio_census(fx->base, FOLIO_BYTES, FOLIO_BYTES).exact != 1)
+		test_error(fx, "the kernel allocated no 64-KiB folio");
+}
+
 int fixture_other_node(const struct fixture *fx, void *page)
 {
 	const int *nodes = fx->options->nodes;
@@ -136,6 +188,11 @@ int fixture_other_node(const struct fixture *fx, void *page)
 	if (move_pages(0, 1, &page, NULL, &where, 0) || where < 0)
 		return nodes[1];
 	return where == nodes[0] ? nodes[1] : nodes[0];
+}
+
+int fixture_node(const struct fixture *fx, void *page)
+{
+	return fx->options->nodes[0] + fx->options->nodes[1] - fixture_other_node(fx, page);
 }
 
 bool fixture_page_absent(const struct fixture *fx, size_t index)
@@ -151,27 +208,29 @@ bool fixture_all_unmapped(const struct fixture *fx)
 void fixture_move(struct fixture *fx)
 {
 	int node = fixture_other_node(fx, fx->base);
-	uint64_t before = migrc_number(CONTROL);
+	uint64_t before = migrc_number(DEFERRED_PTES);
 	size_t padding = fx->padding_before + fx->padding_after;
 
-	moveset_retarget(&fx->set, fx->base - fx->padding_before * PAGE_BYTES, (padding + fx->pages) * PAGE_BYTES, fx->step);
+	moveset_retarget(&fx->set, fx->base - fx->padding_before * PAGE_BYTES, (padding + fx->pages) * PAGE_BYTES,
+			 fx->step);
 	fx->moved = moveset_move(&fx->set, node, MPOL_MF_MOVE_ALL, false).moved;
-	fx->was_deferred = migrc_number(CONTROL) > before + padding;
+	fx->was_deferred = migrc_number(DEFERRED_PTES) > before + padding;
 	fx->report->moved += fx->moved;
 }
 
-static const char *name_of(unsigned int seen)
+static const char *expect_name(unsigned int read)
 {
-	switch (seen) {
-	case EXPECT_OLD: return "old";
-	case EXPECT_NEW: return "new";
-	case EXPECT_ZERO: return "zero";
+	switch (read) {
+	case EXPECT_OLD: return "old content";
+	case EXPECT_NEW: return "new content";
+	case EXPECT_ZERO: return "zero content";
 	case EXPECT_FAULT: return "a fault";
-	default: return "something else";
+	default: return "unknown content";
 	}
 }
 
-static unsigned int kind_of(const struct fixture *fx, size_t index)
+/* What the reader has read, as one of enum expect, or 0 if it is none of them. */
+static unsigned int classify(const struct fixture *fx, size_t index)
 {
 	const struct read_result *result = &fx->reader->results[index];
 
@@ -188,43 +247,49 @@ void fixture_check(struct fixture *fx, unsigned int expect)
 {
 	reader_sample(fx->reader, fx->base, fx->pages);
 	for (size_t i = 0; i < fx->pages; i++) {
-		unsigned int seen = kind_of(fx, i);
+		unsigned int read = classify(fx, i);
 
-		if (seen & expect)
+		if (read & expect)
 			continue;
-		/* A fault shows nothing, so it is never stale. */
-		if (seen == EXPECT_FAULT)
-			test_error(fx, "round %" PRIu64 ": page %zu faults", fx->report->rounds, i);
+		/* A fault returns no data, so it is never stale. */
+		if (read == EXPECT_FAULT)
+			test_error(fx, "page %zu faults", i);
 		else
-			test_stale(fx, "round %" PRIu64 ": page %zu shows 0x%" PRIx64 ", %s content",
-				  fx->report->rounds, i, fx->reader->results[i].value, name_of(seen));
+			test_stale(fx, "page %zu reads 0x%" PRIx64 ": %s", i, fx->reader->results[i].value,
+				   expect_name(read));
 		return;
 	}
 }
 
-/* After a fork the first store to each page of one's own is a fault, which makes the kernel flush: let it be now. */
-static void warm_up(void)
+/*
+ * After a fork this process's first store to each page of its own faults, and the kernel then does a pending flush.
+ * Take the faults of the stack now, because after the move they would do the flush that it deferred.
+ */
+static void touch_stack(void)
 {
-	volatile char stack[WARM_BYTES];
+	volatile char stack[STACK_BYTES];
 
 	for (size_t i = 0; i < sizeof(stack); i += 64)
 		stack[i] = 1;
-	migrc_number(CONTROL);
+	migrc_number(DEFERRED_PTES);
 }
 
 void fixture_fill_tlb(struct fixture *fx)
 {
-	warm_up();
+	touch_stack();
 	reader_sample(fx->reader, fx->base, fx->pages);
-	for (size_t i = 0; i < fx->pages; i++)
-		if (kind_of(fx, i) != EXPECT_OLD) {
-			test_error(fx, "before the move page %zu shows 0x%" PRIx64 ", %s content", i,
-				   fx->reader->results[i].value, name_of(kind_of(fx, i)));
-			return;
-		}
+	for (size_t i = 0; i < fx->pages; i++) {
+		unsigned int read = classify(fx, i);
+
+		if (read == EXPECT_OLD)
+			continue;
+		test_error(fx, "page %zu reads 0x%" PRIx64 " before the move: %s", i, fx->reader->results[i].value,
+			   expect_name(read));
+		return;
+	}
 }
 
-static void quiet_round(struct fixture *fx)
+static void run_default(struct fixture *fx)
 {
 	const struct test *test = fx->test;
 	uint64_t frame = 0;
@@ -252,7 +317,7 @@ void fixture_run_round(struct fixture *fx)
 	if (fx->test->run_round)
 		fx->test->run_round(fx);
 	else
-		quiet_round(fx);
+		run_default(fx);
 	fx->report->rounds++;
 }
 
@@ -281,7 +346,7 @@ void fixture_setup(struct fixture *fx, const struct test *test, const struct opt
 			     .pages = test->pages ? test->pages : DEFAULT_PAGES, .step = PAGE_BYTES,
 			     .random = options->seed * 2 + 1, .new = 1 };
 	if (test->machine && !options->machine)
-		test_skip(fx, "it would take something from the whole machine: --machine, in a guest");
+		test_skip(fx, "takes CPUs, memory or settings from the whole machine: needs --machine, in a guest");
 	choose_cpus(fx);
 	guard_faults();
 	fx->reader = reader_new(fx->cpus[READER_CPU]);

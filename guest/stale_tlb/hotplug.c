@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory and CPUs that go and come back. */
+/* Hotplug of CPUs and memory. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -18,9 +18,9 @@
 #define MEMORY "/sys/devices/system/memory"
 
 static char cpu_file[64];
-static uint64_t block = UINT64_MAX;	/* the memory block that can be taken offline */
+static uint64_t block = UINT64_MAX;	/* the memory block that goes offline */
 static uint64_t block_pages;
-static const char *block_was;		/* what makes it again what it was: "online" or "online_movable" */
+static const char *block_state;		/* to restore at the end: "online" or "online_movable" */
 
 static void fixture_setup_cpu(struct fixture *fx)
 {
@@ -30,24 +30,18 @@ static void fixture_setup_cpu(struct fixture *fx)
 	fixture_map_anon(fx, fx->pages);
 }
 
-static void setup_forked(struct fixture *fx)
-{
-	write_pages(fx->base, fx->pages, fx->old);
-	fixture_fork_and_reap(fx);
-}
-
 static bool trigger_cpu(struct fixture *fx)
 {
-	bool away = sysfs_write(cpu_file, "0");
+	bool offline = sysfs_write(cpu_file, "0");
 
-	if (!away)
+	if (!offline)
 		test_error(fx, "%s: %s", cpu_file, strerror(errno));
 	fixture_check(fx, EXPECT_OLD);
-	write_pages(fx->base, fx->pages, fx->new);
+	trigger_store(fx);
 	fixture_check(fx, EXPECT_NEW);
 	if (!sysfs_write(cpu_file, "1") || !reader_pin(fx->reader))
-		test_error(fx, "CPU %d does not come back: %s", fx->cpus[READER_CPU], strerror(errno));
-	return away;
+		test_error(fx, "CPU %d does not come online: %s", fx->cpus[READER_CPU], strerror(errno));
+	return offline;
 }
 
 static void fixture_teardown_cpu(struct fixture *fx)
@@ -72,10 +66,10 @@ static bool is_movable(uint64_t number)
 	return sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
 }
 
-/* Once it has been offline it can hold movable memory only, and so can go again. */
+/* Online a block again as movable memory: it then holds nothing else, so that it can go offline again. */
 static bool make_movable(uint64_t number)
 {
-	block_was = is_movable(number) ? "online_movable" : "online";
+	block_state = is_movable(number) ? "online_movable" : "online";
 	return set_state(number, "offline") && set_state(number, "online_movable");
 }
 
@@ -102,7 +96,7 @@ static void fixture_setup_memory(struct fixture *fx)
 	if (!sysfs_read_line(MEMORY "/block_size_bytes", bytes, sizeof(bytes)))
 		test_skip(fx, "no memory hotplug (CONFIG_MEMORY_HOTREMOVE)");
 	block_pages = strtoull(bytes, NULL, 16) / PAGE_BYTES;
-	/* As it is without migrc. */
+	/* Which block can go offline must not depend on migrc. */
 	if (!fx->options->off)
 		migrc_write("enabled", "0");
 	find_block(fx->options->nodes[1]);
@@ -113,58 +107,43 @@ static void fixture_setup_memory(struct fixture *fx)
 	fixture_map_anon(fx, fx->pages);
 }
 
-static bool in_block(const struct fixture *fx)
-{
-	return folio_frame(fx->base) / block_pages == block;
-}
-
-/* On the node whose only movable zone is the block. */
-static void place(struct fixture *fx)
-{
-	size_t bytes = fx->pages * PAGE_BYTES;
-
-	if (mmap(fx->base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(fx->base, bytes, MADV_NOHUGEPAGE);
-	node_bind(fx->base, bytes, fx->options->nodes[1]);
-	setup_forked(fx);
-}
-
 static void run_memory(struct fixture *fx)
 {
-	bool placed;
+	bool in_block;
 
-	place(fx);
-	placed = in_block(fx);
+	/* Allocate on the node whose only movable zone is the block. */
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	node_bind(fx->base, fixture_bytes(fx), fx->options->nodes[1]);
+	setup_forked(fx);
+	in_block = folio_frame(fx->base) / block_pages == block;
 	fixture_fill_tlb(fx);
 	fixture_move(fx);
 	fx->report->deferred += fx->was_deferred;
 	if (!set_state(block, "offline"))
-		test_error(fx, "memory block %" PRIu64 " does not go any more: %s", block, strerror(errno));
+		test_error(fx, "memory block %" PRIu64 " does not go offline: %s", block, strerror(errno));
 	fixture_check(fx, EXPECT_OLD);
-	write_pages(fx->base, fx->pages, fx->new);
+	trigger_store(fx);
 	fixture_check(fx, EXPECT_NEW);
 	if (!set_state(block, "online_movable"))
-		test_error(fx, "memory block %" PRIu64 " does not come back: %s", block, strerror(errno));
-	fx->report->triggered += placed;
+		test_error(fx, "memory block %" PRIu64 " does not come online: %s", block, strerror(errno));
+	fx->report->triggered += in_block;
 }
 
 static void fixture_teardown_memory(struct fixture *fx)
 {
-	munmap(fx->base, fx->pages * PAGE_BYTES);
+	munmap(fx->base, fixture_bytes(fx));
 	if (set_state(block, "offline"))
-		set_state(block, block_was);
+		set_state(block, block_state);
 }
 
 const struct test hotplug_tests[] = {
 	{
-		.name = "cpu_hotplug", .description = "the reader's CPU goes offline; stores; it comes back",
+		.name = "cpu_hotplug", .description = "the reader's CPU goes offline, stores, the CPU comes online",
 		.machine = true, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 100,
 		.fixture_setup = fixture_setup_cpu, .fixture_teardown = fixture_teardown_cpu,
 		.setup = setup_forked, .trigger = trigger_cpu,
 	}, {
-		.name = "hot_unplug", .description = "the memory block that the pages have left goes offline and comes back",
+		.name = "hot_unplug", .description = "the memory block of the old frames goes offline, then online",
 		.machine = true, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_memory, .fixture_teardown = fixture_teardown_memory,
 		.run_round = run_memory,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that change page tables while the pages are under way: migration entries are in place, the flush is deferred,
- * and who finds such an entry sees nothing to flush. One thread moves all pages in one call, another one acts when all
- * are under way, or at a random moment.
+ * Page table changes during a move: migration entries are in place and the flush is deferred, so code that meets such
+ * an entry finds nothing to flush. A worker moves all pages in one call; this thread changes the page tables when all
+ * pages are unmapped, or at a random time.
  */
 #include "fixture.h"
 
@@ -14,92 +14,84 @@
 #include "util.h"
 #include "worker.h"
 
-/* As many as are flushed one by one: for more the whole address space is, which would cover up for what was left out. */
-#define WINDOW_PAGES 32
-/* mremap() flushes all that it moves if there is one page among it that is mapped. */
+/* The kernel flushes this many one by one; for more it flushes the whole mm, which would hide a missing flush. */
+#define MAX_FLUSHED_PAGES 32
+/* mremap() flushes all that it moves if one page of it is mapped. */
 #define REMAPPED_PAGES 2
-/* Behind them in a move: while it is at these, all of those are under way. */
+/* The padding follows the pages in a move: while the kernel is busy with it, all of the pages are unmapped. */
 #define PADDING 384
-#define BOTH (PROT_READ | PROT_WRITE)
 
 static struct worker mover;
-static char *elsewhere;
+static char *remap_target;
 
-static size_t bytes_of(const struct fixture *fx)
-{
-	return fx->pages * PAGE_BYTES;
-}
-
-static void fixture_setup_window(struct fixture *fx)
+static void fixture_setup_in_flight(struct fixture *fx)
 {
 	fixture_map_anon(fx, fx->pages);
-	elsewhere = fx->base;
+	remap_target = fx->base;
 	fixture_map_anon(fx, fx->pages + PADDING);
 	fixture_add_padding(fx, 0, PADDING);
 	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
 }
 
-static void fixture_teardown_window(struct fixture *fx)
+static void fixture_teardown_in_flight(struct fixture *fx)
 {
 	(void)fx;
 	worker_stop(&mover);
 }
 
-static void setup_pages(struct fixture *fx)
+static void setup_in_flight(struct fixture *fx)
 {
-	const int *nodes = fx->options->nodes;
-	int node = nodes[0] + nodes[1] - fixture_other_node(fx, fx->base + bytes_of(fx));
+	int node = fixture_node(fx, fx->base + fixture_bytes(fx));
 
-	if (mmap(fx->base, bytes_of(fx), BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(fx->base, bytes_of(fx), MADV_NOHUGEPAGE);
-	/* Where the padding is, or it would stay behind. */
-	node_bind(fx->base, bytes_of(fx), node);
-	write_pages(fx->base, fx->pages, fx->old);
-	mprotect(fx->base, bytes_of(fx), PROT_READ);
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	/* Allocate on the padding's node, or the padding would not move with the pages. */
+	node_bind(fx->base, fixture_bytes(fx), node);
+	setup_protected(fx);
 }
 
 static bool trigger_munmap(struct fixture *fx)
 {
-	return !munmap(fx->base, bytes_of(fx));
+	return !munmap(fx->base, fixture_bytes(fx));
 }
 
-static bool trigger_none(struct fixture *fx)
+static bool trigger_prot_none(struct fixture *fx)
 {
-	return !mprotect(fx->base, bytes_of(fx), PROT_NONE);
+	return !mprotect(fx->base, fixture_bytes(fx), PROT_NONE);
 }
 
 static bool trigger_dontneed(struct fixture *fx)
 {
-	return !madvise(fx->base, bytes_of(fx), MADV_DONTNEED);
+	return !madvise(fx->base, fixture_bytes(fx), MADV_DONTNEED);
 }
 
 static bool trigger_mremap(struct fixture *fx)
 {
-	return mremap(fx->base, bytes_of(fx), bytes_of(fx), MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) != MAP_FAILED;
+	size_t bytes = fixture_bytes(fx);
+
+	return mremap(fx->base, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, remap_target) != MAP_FAILED;
 }
 
-/* What has been moved is what it was, wherever it is. */
-static void check_elsewhere(struct fixture *fx)
+/* mremap() must not change the content. */
+static void check_remapped(struct fixture *fx)
 {
 	uint64_t value;
 
 	if (fx->test->trigger != trigger_mremap)
 		return;
 	for (size_t i = 0; i < fx->pages; i++)
-		if (!guarded_read(elsewhere + i * PAGE_BYTES, &value) || value != page_word(fx->old, i)) {
-			test_error(fx, "page %zu is not what it was at its new address", i);
+		if (!guarded_read(remap_target + i * PAGE_BYTES, &value) || value != page_word(fx->old, i)) {
+			test_error(fx, "page %zu has another content at its new address", i);
 			return;
 		}
 }
 
-static void run_window(struct fixture *fx)
+static void run_in_flight(struct fixture *fx)
 {
 	bool triggered;
 
-	setup_pages(fx);
+	setup_in_flight(fx);
 	fixture_fill_tlb(fx);
-	/* The moment that matters most, and any other one. */
+	/* Test the state in which all pages are unmapped in half of the rounds, and any other state in the rest. */
 	if (fixture_random(fx, 2))
 		worker_begin_until(&mover, fixture_all_unmapped);
 	else
@@ -109,32 +101,32 @@ static void run_window(struct fixture *fx)
 		test_error(fx, "%s: %s", fx->test->name, strerror(errno));
 	fixture_check(fx, fx->test->expect);
 	worker_wait(&mover);
-	check_elsewhere(fx);
+	check_remapped(fx);
 	fx->report->triggered += triggered;
 	fx->report->deferred += fx->was_deferred;
 }
 
 const struct test in_flight_tests[] = {
 	{
-		.name = "munmap", .description = "munmap(2) while the pages are under way",
-		.pages = WINDOW_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
-		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
-		.run_round = run_window, .trigger = trigger_munmap,
+		.name = "munmap", .description = "munmap(2) during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_munmap,
 	}, {
-		.name = "mprotect_none", .description = "mprotect(2) to PROT_NONE meanwhile",
-		.pages = WINDOW_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
-		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
-		.run_round = run_window, .trigger = trigger_none,
+		.name = "mprotect_none", .description = "mprotect(2) to PROT_NONE during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_prot_none,
 	}, {
-		.name = "dontneed", .description = "MADV_DONTNEED meanwhile",
-		.pages = WINDOW_PAGES, .expect = EXPECT_ZERO, .min_deferred = 5, .min_triggered = 100,
-		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
-		.run_round = run_window, .trigger = trigger_dontneed,
+		.name = "dontneed", .description = "MADV_DONTNEED during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_ZERO, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_dontneed,
 	}, {
-		.name = "mremap", .description = "mremap(2) meanwhile",
+		.name = "mremap", .description = "mremap(2) during the move",
 		.pages = REMAPPED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
-		.fixture_setup = fixture_setup_window, .fixture_teardown = fixture_teardown_window,
-		.run_round = run_window, .trigger = trigger_mremap,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_mremap,
 	},
 	{ 0 }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages that the kernel merges with their twins. */
+/* Pages that KSM merges with others of the same content. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -14,16 +14,11 @@
 #define MERGE_NS UINT64_C(5000000000)
 #define STEP_NS 10000000
 
-static char *twins;
-
-static size_t bytes_of(const struct fixture *fx)
-{
-	return fx->pages * PAGE_BYTES;
-}
+static char *duplicates;
 
 static void fixture_setup_ksm(struct fixture *fx)
 {
-	twins = fixture_map_anon(fx, fx->pages);
+	duplicates = fixture_map_anon(fx, fx->pages);
 	fixture_map_anon(fx, fx->pages);
 	if (!ksm_scan_fast(false))
 		test_skip(fx, "no KSM (CONFIG_KSM)");
@@ -31,7 +26,7 @@ static void fixture_setup_ksm(struct fixture *fx)
 
 static void advise(struct fixture *fx, int advice)
 {
-	if (madvise(fx->base, bytes_of(fx), advice) || madvise(twins, bytes_of(fx), advice))
+	if (madvise(fx->base, fixture_bytes(fx), advice) || madvise(duplicates, fixture_bytes(fx), advice))
 		test_error(fx, "madvise: %s", strerror(errno));
 }
 
@@ -40,28 +35,23 @@ static void setup_ksm(struct fixture *fx)
 	sysfs_write(KSM_DIR "run", "0");
 	advise(fx, MADV_UNMERGEABLE);
 	write_pages(fx->base, fx->pages, fx->old);
-	write_pages(twins, fx->pages, fx->old);
+	write_pages(duplicates, fx->pages, fx->old);
 	advise(fx, MADV_MERGEABLE);
 	fixture_fork_and_reap(fx);
-}
-
-/* By the page itself: the kernel's counters hold what is no more until ksmd comes by. */
-static bool merged(const struct fixture *fx)
-{
-	return folio_flags(fx->base) & UINT64_C(1) << KPF_KSM;
 }
 
 static bool trigger_ksm(struct fixture *fx)
 {
 	uint64_t start = clock_ns();
-	bool done;
+	bool merged;
 
 	sysfs_write(KSM_DIR "run", "1");
-	while (!(done = merged(fx)) && clock_ns() - start < MERGE_NS)
+	/* Ask the page itself: until ksmd scans again, the counters include pages that are no longer merged. */
+	while (!(merged = folio_flags(fx->base) & UINT64_C(1) << KPF_KSM) && clock_ns() - start < MERGE_NS)
 		sleep_ns(STEP_NS);
 	fixture_check(fx, EXPECT_OLD);
-	write_pages(fx->base, fx->pages, fx->new);
-	return done;
+	trigger_store(fx);
+	return merged;
 }
 
 static void fixture_teardown_ksm(struct fixture *fx)
@@ -71,7 +61,7 @@ static void fixture_teardown_ksm(struct fixture *fx)
 
 const struct test ksm_tests[] = {
 	{
-		.name = "ksm", .description = "merged with their twins after the move, then written",
+		.name = "ksm", .description = "KSM merges the pages after the move, then stores",
 		.machine = true, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_ksm, .fixture_teardown = fixture_teardown_ksm,
 		.setup = setup_ksm, .trigger = trigger_ksm,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* litmus: does a CPU whose TLB flush was deferred ever see what must not be seen any more? */
+/* stale_tlb: check that no CPU reads stale data through a TLB entry whose flush was deferred. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "sysfs.h"
 #include "util.h"
 
-#define MAX_ERRORS 10		/* rounds, before a case is given up */
+#define MAX_ERRORS 10		/* in rounds of a test, before it ends */
 #define STEP_NS 5000000
 
 static const struct test *const families[] = {
@@ -27,14 +27,13 @@ static const struct test *const families[] = {
 	swap_tests, child_tests, hwpoison_tests, hotplug_tests, quarantine_tests, uprobe_tests,
 };
 
-#define FAMILIES (sizeof(families) / sizeof(families[0]))
 #define MAX_TESTS 64
 
 static const struct test *chosen[MAX_TESTS];
 static size_t chosen_count;
 static cpu_set_t all_cpus;
 
-/* Each event that the names name, in the order of the families for "all"; quits where nobody has such a name. */
+/* Visit each test that `names` lists; "all" stands for all that are not hidden. Ends the program at an unknown name. */
 static void for_each(const char *option, const char *names, void (*visit)(const struct test *test))
 {
 	char *copy = strdup(names), *rest = copy, *name;
@@ -42,14 +41,14 @@ static void for_each(const char *option, const char *names, void (*visit)(const 
 	while (copy && (name = strtok_r(rest, ",", &rest))) {
 		bool all = !strcmp(name, "all"), found = all;
 
-		for (size_t family = 0; family < FAMILIES; family++)
+		for (size_t family = 0; family < ARRAY_SIZE(families); family++)
 			for (const struct test *test = families[family]; test->name; test++)
 				if ((all && !test->hidden) || !strcmp(name, test->name)) {
 					visit(test);
 					found = true;
 				}
 		if (!found)
-			die(EXIT_USAGE, "%s: no event is called '%s'; see stale_tlb --list", option, name);
+			die(EXIT_USAGE, "%s: no test is called '%s'; see stale_tlb --list", option, name);
 	}
 	free(copy);
 }
@@ -77,12 +76,12 @@ static void choose_all(const struct options *options)
 	if (options->except)
 		for_each("--except", options->except, drop);
 	if (!chosen_count)
-		die(EXIT_USAGE, "--test: no event is left");
+		die(EXIT_USAGE, "--test: no test is left");
 }
 
 static void list(void)
 {
-	for (size_t family = 0; family < FAMILIES; family++)
+	for (size_t family = 0; family < ARRAY_SIZE(families); family++)
 		for (const struct test *test = families[family]; test->name; test++)
 			printf("%-18s %s%s\n", test->name, test->description, test->hidden ? " (not in all)" : "");
 }
@@ -90,7 +89,7 @@ static void list(void)
 static void check_machine(const struct options *options)
 {
 	if (geteuid())
-		die(EXIT_MISSING, "needs root: to see frames, to move shared pages, to change settings");
+		die(EXIT_MISSING, "needs root to read frame numbers, to move shared pages and to change settings");
 	node_require("--from", options->nodes[0]);
 	node_require("--to", options->nodes[1]);
 	if (options->off && !migrc_present())
@@ -101,8 +100,8 @@ static void check_machine(const struct options *options)
 		die(EXIT_FAILED, "%s/enabled: %m", MIGRC_DIR);
 }
 
-/* The whole of a case, in its own process. */
-static _Noreturn void play(const struct test *test, const struct options *options, struct report *report)
+/* Run all rounds of a test, in a process of its own. */
+static _Noreturn void test_main(const struct test *test, const struct options *options, struct report *report)
 {
 	struct fixture *fx = mmap(NULL, sizeof(*fx), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -119,18 +118,19 @@ static _Noreturn void play(const struct test *test, const struct options *option
 	exit(EXIT_PASSED);
 }
 
-/* Another process on the reader's CPU would cost it its TLB: this one stays where the case's first thread is. */
-static void stay_away(void)
+static enum exit_kind wait_for_test(pid_t child, unsigned int limit_s)
 {
-	int first = 0;
+	uint64_t until = clock_ns() + limit_s * UINT64_C(1000000000);
+	int status;
 
-	while (first < CPU_SETSIZE && !CPU_ISSET(first, &all_cpus))
-		first++;
-	cpu_pin(first);
-}
-
-static enum exit_kind exit_kind_of(int status)
-{
+	while (!waitpid(child, &status, WNOHANG)) {
+		if (clock_ns() > until) {
+			kill(child, SIGKILL);
+			waitpid(child, &status, 0);
+			return EXIT_KIND_TIMEOUT;
+		}
+		sleep_ns(STEP_NS);
+	}
 	if (!WIFEXITED(status))
 		return EXIT_KIND_ERROR;
 	switch (WEXITSTATUS(status)) {
@@ -140,23 +140,7 @@ static enum exit_kind exit_kind_of(int status)
 	}
 }
 
-static enum exit_kind watch(pid_t player, unsigned int limit_s)
-{
-	uint64_t until = clock_ns() + limit_s * UINT64_C(1000000000);
-	int status;
-
-	while (!waitpid(player, &status, WNOHANG)) {
-		if (clock_ns() > until) {
-			kill(player, SIGKILL);
-			waitpid(player, &status, 0);
-			return EXIT_KIND_TIMEOUT;
-		}
-		sleep_ns(STEP_NS);
-	}
-	return exit_kind_of(status);
-}
-
-static void print_case(const struct test *test, const struct report *report, const struct result *result,
+static void print_json(const struct test *test, const struct report *report, const struct result *result,
 		       uint64_t ns)
 {
 	static const char *const words[] = {
@@ -178,7 +162,7 @@ static void print_case(const struct test *test, const struct report *report, con
 	json_end(&json);
 }
 
-static void print_result(const struct test *test, size_t number, const struct result *result)
+static void print_ktap(const struct test *test, size_t number, const struct result *result)
 {
 	printf("%s %zu %s", result->status == EXIT_FAILED ? "not ok" : "ok", number, test->name);
 	if (result->status == EXIT_MISSING)
@@ -192,21 +176,25 @@ static enum exit_status run(const struct test *test, const struct options *optio
 	struct report *report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = clock_ns();
 	struct result result;
-	pid_t player;
+	pid_t child;
+	int cpu = 0;
 
 	if (report == MAP_FAILED)
 		die(EXIT_FAILED, "no shared memory: %m");
 	fflush(stdout);
-	player = fork();
-	if (!player)
-		play(test, options, report);
-	if (player < 0)
+	child = fork();
+	if (!child)
+		test_main(test, options, report);
+	if (child < 0)
 		die(EXIT_FAILED, "fork: %m");
-	stay_away();
-	result = result_of(test, options, report, watch(player, options->limit_s));
-	print_case(test, report, &result, clock_ns() - start);
+	/* Stay on the CPU of the test's main thread: on the reader's CPU this process would evict TLB entries. */
+	while (!CPU_ISSET(cpu, &all_cpus))
+		cpu++;
+	cpu_pin(cpu);
+	result = result_of(test, options, report, wait_for_test(child, options->limit_s));
+	print_json(test, report, &result, clock_ns() - start);
 	if (options->ktap)
-		print_result(test, number, &result);
+		print_ktap(test, number, &result);
 	munmap(report, sizeof(*report));
 	return result.status;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The quarantine keeps its bound, and gives way when memory is short. */
+/* The bound of the quarantine, and its reclaim under memory pressure. */
 #include "fixture.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,19 +16,20 @@
 
 #define BOUND 65536
 #define BOUND_TEXT "65536"
-#define BOUND_PAGES 64		/* four times the bound */
+#define BOUND_PAGES 64		/* four times BOUND */
 #define PRESSURE_BYTES ((size_t)6 << 20)
-/* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
-#define LEFT_BYTES (2 * PRESSURE_BYTES)
+/* Free memory above the low watermark: for the pages that move, and as much again to prevent early reclaim. */
+#define FREE_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MAX_PAGES
 
-static uint64_t peak;
+static uint64_t peak_before;
+/* Memory that leaves only FREE_BYTES of each node free. */
 static struct {
 	char *base;
 	size_t bytes;
-} ballast[2];
+} filler[2];
 
-static uint64_t full(void)
+static uint64_t full_events(void)
 {
 	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
 }
@@ -37,7 +37,7 @@ static uint64_t full(void)
 static void set_or_skip(struct fixture *fx, const char *knob, const char *value)
 {
 	if (fx->options->off)
-		test_skip(fx, "there is no quarantine");
+		test_skip(fx, "--off leaves no quarantine");
 	if (!migrc_set(knob, value))
 		die(EXIT_FAILED, "%s: %m", knob);
 }
@@ -46,98 +46,89 @@ static void fixture_setup_bound(struct fixture *fx)
 {
 	set_or_skip(fx, "max_bytes", BOUND_TEXT);
 	migrc_write("drain", "1");
-	peak = migrc_number("peak_bytes");
+	peak_before = migrc_number("peak_bytes");
 	fixture_map_anon(fx, fx->pages);
-}
-
-static void make_read_only(struct fixture *fx)
-{
-	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
-	write_pages(fx->base, fx->pages, fx->old);
-	mprotect(fx->base, fx->pages * PAGE_BYTES, PROT_READ);
 }
 
 static void check_bound(struct fixture *fx)
 {
-	uint64_t now = migrc_number("quarantined_bytes"), most = migrc_number("peak_bytes");
+	uint64_t now = migrc_number("quarantined_bytes"), peak = migrc_number("peak_bytes");
 
 	if (now > BOUND)
 		test_error(fx, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
-	if (most > peak && most > BOUND)
-		test_error(fx, "%" PRIu64 " bytes were in quarantine, more than max_bytes", most);
+	if (peak > peak_before && peak > BOUND)
+		test_error(fx, "%" PRIu64 " bytes were in quarantine, more than max_bytes", peak);
 }
 
 static void run_bound(struct fixture *fx)
 {
-	uint64_t before = full();
+	uint64_t before = full_events();
 
-	make_read_only(fx);
+	setup_protected(fx);
 	fixture_fill_tlb(fx);
 	fixture_move(fx);
 	check_bound(fx);
 	fixture_check(fx, EXPECT_OLD);
-	make_read_only(fx);
+	setup_protected(fx);
 	fixture_check(fx, EXPECT_OLD);
 	check_bound(fx);
-	fx->report->triggered += full() > before;
+	fx->report->triggered += full_events() > before;
 	fx->report->deferred += fx->was_deferred;
 }
 
-/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
+/* The low watermark, below which reclaim begins: min_free_kbytes and a quarter more. */
 static size_t reserve_bytes(void)
 {
-	char value[32];
-
-	return sysfs_read_line("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+	return sysfs_number("/proc/sys/vm/min_free_kbytes") * 1280;
 }
 
-/* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
-static void take_ballast(struct fixture *fx, unsigned int which)
+/* Allocate most of a node's free memory for all rounds; if each round did so, it would do so page by page. */
+static void fill_node(struct fixture *fx, unsigned int which)
 {
 	int node = fx->options->nodes[which];
 	uint64_t free_bytes = node_free_kb(node) * 1024;
-	/* Half of the reserve: the nodes are two. */
-	size_t left = LEFT_BYTES + reserve_bytes() / 2, bytes;
+	/* Half of the reserve, because there are two nodes. */
+	size_t keep = FREE_BYTES + reserve_bytes() / 2, bytes;
 	char *base;
 
-	if (free_bytes <= left)
-		test_skip(fx, "node %d has less than %zu MiB free", node, left >> 20);
-	bytes = (free_bytes - left) / PAGE_BYTES * PAGE_BYTES;
+	if (free_bytes <= keep)
+		test_skip(fx, "node %d has less than %zu MiB free", node, keep >> 20);
+	bytes = (free_bytes - keep) / PAGE_BYTES * PAGE_BYTES;
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
 	node_bind(base, bytes, node);
-	/* Sooner had; a kernel without THP has none to give. */
+	/* THP make this faster, if the kernel has them. */
 	madvise(base, bytes, MADV_HUGEPAGE);
 	madvise(base, bytes, MADV_DONTFORK);
 	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
 		base[at] = 1;
-	ballast[which].base = base;
-	ballast[which].bytes = bytes;
+	filler[which].base = base;
+	filler[which].bytes = bytes;
 }
 
 static void fixture_teardown_pressure(struct fixture *fx)
 {
 	(void)fx;
 	for (unsigned int i = 0; i < 2; i++)
-		munmap(ballast[i].base, ballast[i].bytes);
+		munmap(filler[i].base, filler[i].bytes);
 }
 
 static void fixture_setup_pressure(struct fixture *fx)
 {
-	char most[32];
+	char max_bytes[32];
 
-	snprintf(most, sizeof(most), "%zu", 2 * PRESSURE_BYTES);
-	set_or_skip(fx, "max_bytes", most);
+	snprintf(max_bytes, sizeof(max_bytes), "%zu", 2 * PRESSURE_BYTES);
+	set_or_skip(fx, "max_bytes", max_bytes);
 	set_or_skip(fx, "max_age_ms", "60000");
 	sysfs_set_until_exit("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
 	fixture_map_anon(fx, PRESSURE_BYTES / PAGE_BYTES);
-	make_read_only(fx);
+	setup_protected(fx);
 	for (unsigned int i = 0; i < 2; i++)
-		take_ballast(fx, i);
+		fill_node(fx, i);
 }
 
-/* All of it to the other node, a part at a time. */
+/* Move all pages to the other node, a part in each call. */
 static void move_parts(struct fixture *fx)
 {
 	struct fixture part = *fx;
@@ -150,17 +141,11 @@ static void move_parts(struct fixture *fx)
 	}
 }
 
-/* Free pages that another CPU keeps at hand cannot be had by a program: let there be few. Each look takes an eighth. */
-static void empty_lists(void)
-{
-	char value[32];
-
-	for (int i = 0; i < 32; i++)
-		sysfs_read_line("/proc/sys/vm/stat_refresh", value, sizeof(value));
-}
-
-/* More than can be had without the quarantine, less than with it; its status says whether it got there. */
-static int hog(size_t bytes)
+/*
+ * Allocate memory in a child: more than is free without the quarantine, less than is free with it. Returns the child's
+ * status, not 0 if it could not.
+ */
+static int run_hog(size_t bytes)
 {
 	pid_t child = fork();
 	char *memory;
@@ -179,34 +164,37 @@ static int hog(size_t bytes)
 
 static void run_pressure(struct fixture *fx)
 {
-	uint64_t held, left;
+	uint64_t before, after;
+	char unused[32];
 
 	fx->was_deferred = false;
-	make_read_only(fx);
+	setup_protected(fx);
 	reader_sample(fx->reader, fx->base, CHUNK_PAGES);
 	move_parts(fx);
-	empty_lists();
-	held = migrc_number("quarantined_bytes");
-	if (hog(nodes_free_kb() * 1024 + held / 2 - reserve_bytes()))
-		test_error(fx, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
-	/* Now and then the program finds other memory, which is no fault. */
-	left = migrc_number("quarantined_bytes");
+	/* The hog cannot allocate pages on other CPUs' lists. Each read of stat_refresh frees an eighth of them. */
+	for (int i = 0; i < 32; i++)
+		sysfs_read_line("/proc/sys/vm/stat_refresh", unused, sizeof(unused));
+	before = migrc_number("quarantined_bytes");
+	if (run_hog(nodes_free_kb() * 1024 + before / 2 - reserve_bytes()))
+		test_error(fx, "a program could not allocate half of the quarantine's %" PRIu64 " bytes", before);
+	/* In some rounds the hog gets other memory instead, which is not an error. */
+	after = migrc_number("quarantined_bytes");
 	for (size_t i = 0; i < fx->pages; i++)
 		if (*(volatile uint64_t *)(fx->base + i * PAGE_BYTES) != page_word(fx->old, i)) {
-			test_stale(fx, "page %zu is not what it was", i);
+			test_stale(fx, "page %zu has another content", i);
 			break;
 		}
-	fx->report->triggered += held > left;
+	fx->report->triggered += before > after;
 	fx->report->deferred += fx->was_deferred;
 }
 
 const struct test quarantine_tests[] = {
 	{
-		.name = "max_bytes", .description = "four times as much moves as the quarantine may hold",
+		.name = "max_bytes", .description = "moves of four times max_bytes",
 		.pages = BOUND_PAGES, .min_deferred = 1, .min_triggered = 50,
 		.fixture_setup = fixture_setup_bound, .run_round = run_bound,
 	}, {
-		.name = "pressure", .description = "a program wants more memory than is free without the quarantine",
+		.name = "pressure", .description = "a program allocates more than is free without the quarantine",
 		.machine = true, .min_deferred = 50, .min_triggered = 75,
 		.fixture_setup = fixture_setup_pressure, .fixture_teardown = fixture_teardown_pressure,
 		.run_round = run_pressure,

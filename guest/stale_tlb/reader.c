@@ -12,7 +12,7 @@
 #include "util.h"
 
 #define SPINS 1000
-#define DOZE_NS 2000000		/* for the reader to be asleep */
+#define SLEEP_NS 2000000	/* time for the reader to fall asleep */
 
 static _Thread_local sigjmp_buf *volatile guard;
 
@@ -21,10 +21,10 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	(void)context;
 	if (guard)
 		siglongjmp(*guard, 1);
-	/* News of a poisoned page that this thread did not touch. */
+	/* The notification of a poisoned page that this thread did not access. */
 	if (signal == SIGBUS && (info->si_code == BUS_MCEERR_AO || info->si_code == BUS_MCEERR_AR))
 		return;
-	/* Comes again, and ends the program. */
+	/* The signal comes again and ends the program. */
 	sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 }
 
@@ -41,7 +41,7 @@ bool guarded_read(const void *at, uint64_t *value)
 	sigjmp_buf place;
 
 	guard = &place;
-	/* The mask is not saved: that would be a system call. */
+	/* Do not save the signal mask, which would take a system call. */
 	if (sigsetjmp(place, 0)) {
 		guard = NULL;
 		return false;
@@ -88,31 +88,31 @@ static bool guarded_call(const void *at, uint64_t *value)
 	return true;
 }
 
-static void look(struct reader *reader)
+static void sample(struct reader *reader)
 {
-	bool (*see)(const void *at, uint64_t *value) = reader->calls ? guarded_call : guarded_read;
+	bool (*access)(const void *at, uint64_t *value) = reader->calls ? guarded_call : guarded_read;
 
 	for (size_t i = 0; i < reader->pages; i++) {
 		struct read_result *result = &reader->results[i];
 
-		result->fault = !see(reader->base + i * PAGE_BYTES, &result->value);
+		result->fault = !access(reader->base + i * PAGE_BYTES, &result->value);
 	}
 }
 
-static void *read_on(void *arg)
+static void *reader_main(void *arg)
 {
 	struct reader *reader = arg;
-	uint32_t seen = 0, now;
+	uint32_t sampled = 0, now;
 
 	cpu_pin(reader->cpu);
 	while (!atomic_load(&reader->stop)) {
-		now = atomic_load(&reader->asked);
-		if (now != seen) {
-			look(reader);
-			seen = now;
-			atomic_store(&reader->done, seen);
+		now = atomic_load(&reader->requested);
+		if (now != sampled) {
+			sample(reader);
+			sampled = now;
+			atomic_store(&reader->done, sampled);
 		} else if (atomic_load(&reader->sleep_request)) {
-			syscall(SYS_futex, &reader->asked, FUTEX_WAIT, seen, NULL, NULL, 0);
+			syscall(SYS_futex, &reader->requested, FUTEX_WAIT, sampled, NULL, NULL, 0);
 		}
 	}
 	return NULL;
@@ -131,7 +131,7 @@ struct reader *reader_new(int cpu)
 
 static void start(struct reader *reader)
 {
-	if (!reader->started && pthread_create(&reader->thread, NULL, read_on, reader))
+	if (!reader->started && pthread_create(&reader->thread, NULL, reader_main, reader))
 		die(EXIT_FAILED, "no thread for the reader");
 	reader->started = true;
 }
@@ -139,22 +139,22 @@ static void start(struct reader *reader)
 static void wake(struct reader *reader)
 {
 	if (atomic_exchange(&reader->sleep_request, 0))
-		syscall(SYS_futex, &reader->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+		syscall(SYS_futex, &reader->requested, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void reader_sample(struct reader *reader, const char *base, size_t pages)
 {
-	uint32_t asked = atomic_load(&reader->asked) + 1;
+	uint32_t requested = atomic_load(&reader->requested) + 1;
 
 	if (pages > MAX_PAGES)
-		die(EXIT_FAILED, "%zu pages are too many for the reader", pages);
+		die(EXIT_FAILED, "the reader cannot read %zu pages", pages);
 	start(reader);
 	reader->base = base;
 	reader->pages = pages;
-	/* Sequentially consistent: whatever was done before is over when the reader sees it. */
-	atomic_store(&reader->asked, asked);
+	/* Sequentially consistent: all that this thread did before is done when the reader sees the request. */
+	atomic_store(&reader->requested, requested);
 	wake(reader);
-	for (unsigned int spins = 0; atomic_load(&reader->done) != asked; spins++)
+	for (unsigned int spins = 0; atomic_load(&reader->done) != requested; spins++)
 		if (spins > SPINS)
 			sched_yield();
 }
@@ -163,14 +163,14 @@ void reader_sleep(struct reader *reader)
 {
 	start(reader);
 	atomic_store(&reader->sleep_request, 1);
-	sleep_ns(DOZE_NS);
+	sleep_ns(SLEEP_NS);
 }
 
 void reader_free(struct reader *reader)
 {
 	if (reader->started) {
 		atomic_store(&reader->stop, true);
-		atomic_fetch_add(&reader->asked, 1);
+		atomic_fetch_add(&reader->requested, 1);
 		wake(reader);
 		pthread_join(reader->thread, NULL);
 	}

@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct result result(enum exit_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static struct result make_result(enum exit_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static struct result result(enum exit_status status, const char *format, ...)
+static struct result make_result(enum exit_status status, const char *format, ...)
 {
 	struct result result = { .status = status };
 	va_list args;
@@ -23,48 +23,48 @@ static bool too_few(uint64_t count, uint64_t rounds, unsigned int percent)
 	return count * 100 < rounds * percent;
 }
 
-/* A round that did not defer, or whose event was something else, has tested nothing. */
-static struct result of_shares(const struct test *test, const struct options *options, const struct report *report)
+/* A round that deferred no flush, or in which the trigger did not do what it should, has tested nothing. */
+static struct result check_rounds(const struct test *test, const struct options *options, const struct report *report)
 {
 	if (too_few(report->triggered, report->rounds, test->min_triggered))
-		return result(EXIT_FAILED, "the event was what it should be in only %" PRIu64 " of %" PRIu64 " rounds",
+		return make_result(EXIT_FAILED, "the trigger worked in only %" PRIu64 " of %" PRIu64 " rounds",
 			       report->triggered, report->rounds);
 	if (options->off)
-		return result(EXIT_PASSED, "%s", "");
+		return make_result(EXIT_PASSED, "%s", "");
 	if (too_few(report->deferred, report->rounds, test->min_deferred))
-		return result(EXIT_FAILED, "only %" PRIu64 " of %" PRIu64 " rounds deferred a flush", report->deferred,
+		return make_result(EXIT_FAILED, "only %" PRIu64 " of %" PRIu64 " rounds deferred a flush", report->deferred,
 			       report->rounds);
 	if (test->never_deferred && report->deferred)
-		return result(EXIT_FAILED, "%" PRIu64 " of %" PRIu64 " rounds deferred a flush, and none may",
+		return make_result(EXIT_FAILED, "%" PRIu64 " of %" PRIu64 " rounds deferred a flush, which none may",
 			       report->deferred, report->rounds);
-	return result(EXIT_PASSED, "%s", "");
+	return make_result(EXIT_PASSED, "%s", "");
 }
 
 static const char *reason_of(const struct report *report)
 {
-	return report->reason[0] ? report->reason : "see its last words";
+	return report->reason[0] ? report->reason : "see its last output";
 }
 
 struct result result_of(const struct test *test, const struct options *options, const struct report *report,
 			  enum exit_kind exit_kind)
 {
-	/* What the machine lacks shows before anything was tried; later it would hide what was seen until then. */
+	/* Skip only before the first round: a later skip would hide what the test has found until then. */
 	if (exit_kind == EXIT_KIND_SKIPPED && !report->rounds && !report->stale && !report->errors)
-		return result(EXIT_MISSING, "%s", reason_of(report));
+		return make_result(EXIT_MISSING, "%s", reason_of(report));
 	if (options->until_stale && report->stale)
-		return result(EXIT_PASSED, "%s", "");
+		return make_result(EXIT_PASSED, "%s", "");
 	if (exit_kind == EXIT_KIND_TIMEOUT)
-		return result(EXIT_FAILED, "not done after %u s and %" PRIu64 " rounds", options->limit_s,
+		return make_result(EXIT_FAILED, "timeout after %u s and %" PRIu64 " rounds", options->limit_s,
 			       report->rounds);
 	if (exit_kind == EXIT_KIND_ERROR || exit_kind == EXIT_KIND_SKIPPED)
-		return result(EXIT_FAILED, "it ended badly after %" PRIu64 " rounds: %s", report->rounds,
+		return make_result(EXIT_FAILED, "it ended early, after %" PRIu64 " rounds: %s", report->rounds,
 			       reason_of(report));
 	if (options->until_stale)
-		return result(EXIT_FAILED, "no stale data in %" PRIu64 " rounds, of which %" PRIu64 " deferred: %s",
+		return make_result(EXIT_FAILED, "no stale data in %" PRIu64 " rounds, of which %" PRIu64 " deferred: %s",
 			       report->rounds, report->deferred, report->reason);
 	if (report->stale || report->errors)
-		return result(EXIT_FAILED, "%s%s", report->stale ? "stale: " : "", reason_of(report));
+		return make_result(EXIT_FAILED, "%s%s", report->stale ? "stale: " : "", reason_of(report));
 	if (!report->rounds)
-		return result(EXIT_FAILED, "no round was done");
-	return of_shares(test, options, report);
+		return make_result(EXIT_FAILED, "it ran no round");
+	return check_rounds(test, options, report);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a case's report and its process's end come to. */
+/* The result of a test, from its report and the way its process ended. */
 #ifndef STALE_TLB_RESULT_H
 #define STALE_TLB_RESULT_H
 
 #include "stale_tlb.h"
 #include "util.h"
 
-/* How the case's process ended. */
+/* How the process of a test ended. */
 enum exit_kind { EXIT_KIND_PASSED, EXIT_KIND_SKIPPED, EXIT_KIND_ERROR, EXIT_KIND_TIMEOUT };
 
 struct result {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a process does to its own pages through userfaultfd: write-protect them, move them to another address. */
+/* userfaultfd: a process write-protects its own pages, or moves them to another address. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -24,30 +24,25 @@ struct uffdio_move {
 #define MOVE_TRIES 100
 
 static int uffd = -1;
-static char *elsewhere;
-
-static size_t bytes_of(const struct fixture *fx)
-{
-	return fx->pages * PAGE_BYTES;
-}
+static char *move_target;
 
 static bool write_protect(struct fixture *fx, bool protect)
 {
-	struct uffdio_writeprotect asked = {
-		.range = { .start = (uintptr_t)fx->base, .len = bytes_of(fx) },
+	struct uffdio_writeprotect args = {
+		.range = { .start = (uintptr_t)fx->base, .len = fixture_bytes(fx) },
 		.mode = protect ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
 	};
 
-	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &asked);
+	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &args);
 }
 
-static bool watch(struct fixture *fx, char *base)
+static bool register_wp(struct fixture *fx, char *base)
 {
-	struct uffdio_register asked = {
-		.range = { .start = (uintptr_t)base, .len = bytes_of(fx) }, .mode = UFFDIO_REGISTER_MODE_WP,
+	struct uffdio_register args = {
+		.range = { .start = (uintptr_t)base, .len = fixture_bytes(fx) }, .mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
-	return !ioctl(uffd, UFFDIO_REGISTER, &asked);
+	return !ioctl(uffd, UFFDIO_REGISTER, &args);
 }
 
 static void fixture_setup_uffd(struct fixture *fx)
@@ -57,44 +52,44 @@ static void fixture_setup_uffd(struct fixture *fx)
 	fixture_map_anon(fx, fx->pages);
 	write_pages(fx->base, fx->pages, 0);
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !watch(fx, fx->base))
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !register_wp(fx, fx->base))
 		test_skip(fx, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
 }
 
 static bool move_away(struct fixture *fx)
 {
-	struct uffdio_move asked = {
-		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)fx->base, .len = bytes_of(fx),
+	struct uffdio_move args = {
+		.dst = (uintptr_t)move_target, .src = (uintptr_t)fx->base, .len = fixture_bytes(fx),
 	};
 
-	for (int try = 0; try < MOVE_TRIES && asked.len; try++) {
-		asked.move = 0;
-		if (ioctl(uffd, UFFDIO_MOVE, &asked) && errno != EAGAIN)
+	for (int try = 0; try < MOVE_TRIES && args.len; try++) {
+		args.move = 0;
+		if (ioctl(uffd, UFFDIO_MOVE, &args) && errno != EAGAIN)
 			break;
-		if (asked.move <= 0)
+		if (args.move <= 0)
 			continue;
-		asked.dst += asked.move;
-		asked.src += asked.move;
-		asked.len -= asked.move;
+		args.dst += args.move;
+		args.src += args.move;
+		args.len -= args.move;
 	}
-	return !asked.len;
+	return !args.len;
 }
 
 static void fixture_setup_move(struct fixture *fx)
 {
-	elsewhere = fixture_map_anon(fx, fx->pages);
+	move_target = fixture_map_anon(fx, fx->pages);
 	fixture_setup_uffd(fx);
-	if (!watch(fx, elsewhere))
+	if (!register_wp(fx, move_target))
 		die(EXIT_FAILED, "UFFDIO_REGISTER: %m");
 	if (!move_away(fx))
-		test_skip(fx, "no moving by userfaultfd: %s", strerror(errno));
+		test_skip(fx, "no UFFDIO_MOVE: %s", strerror(errno));
 }
 
-/* Mapped read-only, and nobody else's. */
-static void setup_pages(struct fixture *fx)
+/* Write-protect the pages, which stay exclusive. */
+static void setup_uffd(struct fixture *fx)
 {
-	if (elsewhere)
-		madvise(elsewhere, bytes_of(fx), MADV_DONTNEED);
+	if (move_target)
+		madvise(move_target, fixture_bytes(fx), MADV_DONTNEED);
 	write_pages(fx->base, fx->pages, fx->old);
 	if (!write_protect(fx, true))
 		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
@@ -106,16 +101,15 @@ static bool trigger_wp(struct fixture *fx)
 		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
 		return false;
 	}
-	write_pages(fx->base, fx->pages, fx->new);
-	return true;
+	return trigger_store(fx);
 }
 
-/* They become writable there at once; nobody may read them here meanwhile, nor afterwards. */
+/* The pages become writable at the new address; no CPU may read them at the old one during that or later. */
 static bool trigger_move(struct fixture *fx)
 {
 	bool done = move_away(fx);
 
-	write_pages(elsewhere, fx->pages, fx->new);
+	write_pages(move_target, fx->pages, fx->new);
 	return done;
 }
 
@@ -127,15 +121,15 @@ static void fixture_teardown_uffd(struct fixture *fx)
 
 const struct test uffd_tests[] = {
 	{
-		.name = "uffd_wp", .description = "write protection by userfaultfd lifted, then stores",
+		.name = "uffd_wp", .description = "userfaultfd lifts its write protection, then stores",
 		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
 		.fixture_setup = fixture_setup_uffd, .fixture_teardown = fixture_teardown_uffd,
-		.setup = setup_pages, .trigger = trigger_wp,
+		.setup = setup_uffd, .trigger = trigger_wp,
 	}, {
-		.name = "uffd_move", .description = "moved to another address by userfaultfd, and written there",
+		.name = "uffd_move", .description = "userfaultfd moves the pages to another address, then stores there",
 		.expect = EXPECT_ZERO, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_move, .fixture_teardown = fixture_teardown_uffd,
-		.setup = setup_pages, .trigger = trigger_move,
+		.setup = setup_uffd, .trigger = trigger_move,
 	},
 	{ 0 }
 };
