@@ -120,8 +120,7 @@ static bool trigger_fork(struct fixture *fx)
 		test_stale(fx, "the child does not read what it wrote in %" PRIu64 " pages",
 			   atomic_load(&channel->mismatches));
 	end_child(fx, CMD_EXIT);
-	write_pages(fx->base, fx->pages, fx->new);
-	return true;
+	return trigger_store(fx);
 }
 
 static void fixture_setup_shared(struct fixture *fx)
@@ -144,9 +143,9 @@ static bool trigger_child_ends(struct fixture *fx)
 }
 
 /*
- * mixed: the parent maps a folio writable, and its child maps the first half of it read-only. When migration flushes at
+ * mixed: the parent maps a folio writable, and its child maps the first half of it read-only. If migration flushes at
  * once because of the parent's writable mapping, it must also flush for the child, which runs on a CPU where the parent
- * never does: the old frames are free after that.
+ * never runs, because the old frames are then free at once.
  */
 static uint64_t old_frame;	/* the folio's first */
 
@@ -156,17 +155,7 @@ static void fixture_setup_mixed(struct fixture *fx)
 	fixture_setup_folio(fx);
 }
 
-/*
- * The fixture is the whole folio for the parent, which moves it, or its first half for the child, which reads it.
- * Migration unmaps the first half first and may defer its flush, before the writable PTEs of the second half show that
- * it may not.
- */
-static void select_pages(struct fixture *fx, bool for_child)
-{
-	fx->pages = for_child ? FOLIO_PAGES / 2 : FOLIO_PAGES;
-}
-
-/* Allocate and write folios on the node that the folio was on, until one has its frames; the child reads after that. */
+/* Allocate and write folios on the node that the folio was on, until one has its frames; then let the child read. */
 static void reuse_frames(int node)
 {
 	char *memory = mmap(NULL, FILL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -189,18 +178,23 @@ static void run_mixed(struct fixture *fx)
 {
 	uint64_t before = migrc_number("counters/flushed_mixed");
 
-	select_pages(fx, false);
+	/*
+	 * The fixture is the whole folio for the parent, which moves it, but its first half for the child, which reads
+	 * it. Migration unmaps the first half first and may defer its flush, before the writable PTEs of the second
+	 * half show that it may not.
+	 */
+	fx->pages = FOLIO_PAGES;
 	setup_folio(fx);
 	old_frame = folio_frame(fx->base);
 	if (madvise(fx->base + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
 		test_error(fx, "madvise: MADV_DONTFORK");
-	select_pages(fx, true);
+	fx->pages = FOLIO_PAGES / 2;
 	start_child(fx, fx->cpus[READER_CPU]);
-	select_pages(fx, false);
+	fx->pages = FOLIO_PAGES;
 	fixture_move(fx);
 	fx->report->deferred += fx->was_deferred;
 	fx->report->triggered += fx->options->off || migrc_number("counters/flushed_mixed") > before;
-	select_pages(fx, true);
+	fx->pages = FOLIO_PAGES / 2;
 	reuse_frames(fixture_other_node(fx, fx->base));
 	if (atomic_load(&channel->mismatches))
 		test_stale(fx, "the child reads other content in %" PRIu64 " pages", atomic_load(&channel->mismatches));
@@ -218,7 +212,7 @@ const struct test child_tests[] = {
 		.fixture_setup = fixture_setup_shared, .fixture_teardown = file_fixture_teardown,
 		.setup = setup_shared, .trigger = trigger_child_ends,
 	}, {
-		.name = "mixed", .description = "a folio that is mapped writable and, by a child, read-only; reuse",
+		.name = "mixed", .description = "a folio is mapped writable and, by a child, read-only; frame reuse",
 		.machine = true, .min_triggered = 50,
 		.fixture_setup = fixture_setup_mixed, .run_round = run_mixed,
 	},

@@ -229,7 +229,7 @@ static const char *expect_name(unsigned int read)
 	}
 }
 
-/* What the reader has read, as one of enum expect, or 0 if it is none of them. */
+/* Classify a result of the reader as one of enum expect, or as 0, another content. */
 static unsigned int classify(const struct fixture *fx, size_t index)
 {
 	const struct read_result *result = &fx->reader->results[index];

@@ -58,21 +58,19 @@ static bool set_state(uint64_t number, const char *state)
 	return sysfs_write(path, state);
 }
 
-static bool is_movable(uint64_t number)
-{
-	char path[96], zone[64];
-
-	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
-	return sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
-}
-
 /* Online a block again as movable memory: it then holds nothing else, so that it can go offline again. */
 static bool make_movable(uint64_t number)
 {
-	block_state = is_movable(number) ? "online_movable" : "online";
+	char path[96], zone[64];
+	bool movable;
+
+	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
+	movable = sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
+	block_state = movable ? "online_movable" : "online";
 	return set_state(number, "offline") && set_state(number, "online_movable");
 }
 
+/* Find a block of a node's memory that can go offline. */
 static void find_block(int node)
 {
 	char path[64];

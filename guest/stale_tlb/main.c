@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "counters.h"
 #include "fixture.h"
 #include "folio.h"
 #include "json.h"

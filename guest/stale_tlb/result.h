@@ -15,6 +15,6 @@ struct result {
 };
 
 struct result result_of(const struct test *test, const struct options *options, const struct report *report,
-			  enum exit_kind exit_kind);
+			enum exit_kind exit_kind);
 
 #endif

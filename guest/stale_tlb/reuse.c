@@ -9,7 +9,7 @@
 #include "folio.h"
 #include "util.h"
 
-/* The allocator hands out first what was freed last, so that a few pages are likely to get the old frames. */
+/* The allocator hands out the last freed frames first, so a few pages are likely to get the old frames. */
 #define FILL_BYTES (64 * PAGE_BYTES)
 #define TRIES 2
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tests of deferred TLB flushes. A reader on another CPU holds TLB entries of pages that then migrate, while migrc
- * defers their TLB flush. The trigger of the test then changes what the addresses may show, and the reader reads again:
- * it must never read what was there before.
+ * defers their TLB flush. The trigger of the test then changes the content or the mapping, and the reader reads again:
+ * it must never read the old content.
  */
 #ifndef STALE_TLB_H
 #define STALE_TLB_H
@@ -19,7 +19,7 @@
 
 struct fixture;
 
-/* What the reader may read after the trigger. */
+/* The results that the reader may get after the trigger. */
 enum expect {
 	EXPECT_OLD = 1,
 	EXPECT_NEW = 2,

@@ -156,17 +156,6 @@ static bool take_references(struct fixture *fx)
 	return vmsplice(pipe_ends[1], &all, 1, SPLICE_F_NONBLOCK) == (ssize_t)fixture_bytes(fx);
 }
 
-static void write_page(struct fixture *fx, size_t index)
-{
-	char *at = fx->base + index * PAGE_BYTES;
-
-	*(volatile uint64_t *)at = page_word(fx->new, index);
-	reader_sample(fx->reader, at, 1);
-	if (fx->reader->results[0].fault || fx->reader->results[0].value != page_word(fx->new, index))
-		test_stale(fx, "page %zu reads 0x%" PRIx64 " after a store", index,
-			   fx->reader->results[0].value);
-}
-
 static bool any_absent(const struct fixture *fx)
 {
 	return folio_first_absent(fx->base, fx->pages) < fx->pages;
@@ -175,14 +164,20 @@ static bool any_absent(const struct fixture *fx)
 /* Write to each page as soon as it is unmapped. True if there was one. */
 static bool write_unmapped(struct fixture *fx)
 {
+	const struct read_result *result = &fx->reader->results[0];
 	bool any = false;
 
 	while (!atomic_load(&reclaimed)) {
 		size_t index = folio_first_absent(fx->base, fx->pages);
+		uint64_t value = page_word(fx->new, index);
+		char *page = fx->base + index * PAGE_BYTES;
 
 		if (index == fx->pages)
 			continue;
-		write_page(fx, index);
+		*(volatile uint64_t *)page = value;
+		reader_sample(fx->reader, page, 1);
+		if (result->fault || result->value != value)
+			test_stale(fx, "page %zu reads 0x%" PRIx64 " after a store", index, result->value);
 		atomic_fetch_add(&pages_written, 1);
 		any = true;
 	}

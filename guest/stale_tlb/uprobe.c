@@ -68,12 +68,6 @@ static bool set_uprobe(struct fixture *fx)
 	return false;
 }
 
-static void remove_uprobe(void)
-{
-	trace_write("events/stale_tlb/code/enable", "0");
-	trace_write("uprobe_events", "-:stale_tlb/code");
-}
-
 /* The hits that uprobe_profile counts, in lines of "  PATH  EVENT  HITS". */
 static uint64_t hits(void)
 {
@@ -111,7 +105,8 @@ static void run_uprobe(struct fixture *fx)
 	set = set_uprobe(fx);
 	if (call_code(fx) && set && hits() != 1)
 		test_stale(fx, "the reader ran past the breakpoint");
-	remove_uprobe();
+	trace_write("events/stale_tlb/code/enable", "0");
+	trace_write("uprobe_events", "-:stale_tlb/code");
 	fx->report->triggered += set;
 }
 

@@ -13,17 +13,6 @@ static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
 	syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
-static void run_job(struct worker *worker, uint32_t number)
-{
-	uint64_t start = clock_ns(), took;
-
-	atomic_store(&worker->begun, number);
-	worker->job(worker->fx);
-	took = clock_ns() - start;
-	/* A moving average that starts with the first time. */
-	worker->ns = worker->ns ? (7 * worker->ns + took) / 8 : took;
-}
-
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
@@ -31,11 +20,18 @@ static void *worker_main(void *arg)
 
 	cpu_pin(worker->cpu);
 	while (!atomic_load(&worker->stop)) {
+		uint64_t start, ns;
+
 		if (atomic_load(&worker->requested) == number) {
 			futex(&worker->requested, FUTEX_WAIT, number);
 			continue;
 		}
-		run_job(worker, ++number);
+		start = clock_ns();
+		atomic_store(&worker->begun, ++number);
+		worker->job(worker->fx);
+		ns = clock_ns() - start;
+		/* A moving average that starts with the first time. */
+		worker->ns = worker->ns ? (7 * worker->ns + ns) / 8 : ns;
 		atomic_store(&worker->done, number);
 	}
 	return NULL;
