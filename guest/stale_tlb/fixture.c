@@ -342,9 +342,11 @@ static void choose_cpus(struct fixture *fx)
 
 void fixture_setup(struct fixture *fx, const struct test *test, const struct options *options, struct report *report)
 {
-	*fx = (struct fixture){ .test = test, .options = options, .report = report,
-			     .pages = test->pages ? test->pages : DEFAULT_PAGES, .step = PAGE_BYTES,
-			     .random = options->seed * 2 + 1, .new = 1 };
+	*fx = (struct fixture){
+		.test = test, .options = options, .report = report,
+		.pages = test->pages ? test->pages : DEFAULT_PAGES, .step = PAGE_BYTES,
+		.random = options->seed * 2 + 1, .new = 1,
+	};
 	if (test->machine && !options->machine)
 		test_skip(fx, "takes CPUs, memory or settings from the whole machine: needs --machine, in a guest");
 	choose_cpus(fx);

@@ -91,7 +91,7 @@ static void run_in_flight(struct fixture *fx)
 
 	setup_in_flight(fx);
 	fixture_fill_tlb(fx);
-	/* Test the state in which all pages are unmapped in half of the rounds, and any other state in the rest. */
+	/* In the critical state all pages are unmapped: test it in half of the rounds, a random one in the rest. */
 	if (fixture_random(fx, 2))
 		worker_begin_until(&mover, fixture_all_unmapped);
 	else

@@ -21,7 +21,7 @@ static uint64_t splits_before;
 
 static void fixture_setup_collapse(struct fixture *fx)
 {
-	/* Allow THP only on advice: without it none, and MADV_NOHUGEPAGE would also forbid MADV_COLLAPSE. */
+	/* The pages must not be THP before the collapse, but MADV_NOHUGEPAGE would forbid MADV_COLLAPSE, too. */
 	if (!sysfs_set_until_exit(THP_DIR "/enabled", "madvise"))
 		test_skip(fx, "no THP (CONFIG_TRANSPARENT_HUGEPAGE)");
 	fx->base = folio_reserve(FOLIO_ALIGN);

@@ -36,7 +36,9 @@ void guard_faults(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-bool guarded_read(const void *at, uint64_t *value)
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_CALL };
+
+static bool guarded_access(enum access access, void *at, uint64_t *value)
 {
 	sigjmp_buf place;
 
@@ -46,23 +48,24 @@ bool guarded_read(const void *at, uint64_t *value)
 		guard = NULL;
 		return false;
 	}
-	*value = *(const volatile uint64_t *)at;
+	if (access == ACCESS_READ)
+		*value = *(volatile uint64_t *)at;
+	else if (access == ACCESS_WRITE)
+		*(volatile uint64_t *)at = *value;
+	else
+		*value = ((uint32_t (*)(void))(uintptr_t)at)();
 	guard = NULL;
 	return true;
 }
 
+bool guarded_read(void *at, uint64_t *value)
+{
+	return guarded_access(ACCESS_READ, at, value);
+}
+
 bool guarded_write(void *at, uint64_t value)
 {
-	sigjmp_buf place;
-
-	guard = &place;
-	if (sigsetjmp(place, 0)) {
-		guard = NULL;
-		return false;
-	}
-	*(volatile uint64_t *)at = value;
-	guard = NULL;
-	return true;
+	return guarded_access(ACCESS_WRITE, at, &value);
 }
 
 bool reader_pin(const struct reader *reader)
@@ -74,31 +77,6 @@ bool reader_pin(const struct reader *reader)
 	return !pthread_setaffinity_np(reader->thread, sizeof(cpus), &cpus);
 }
 
-static bool guarded_call(const void *at, uint64_t *value)
-{
-	sigjmp_buf place;
-
-	guard = &place;
-	if (sigsetjmp(place, 0)) {
-		guard = NULL;
-		return false;
-	}
-	*value = ((uint32_t (*)(void))(uintptr_t)at)();
-	guard = NULL;
-	return true;
-}
-
-static void sample(struct reader *reader)
-{
-	bool (*access)(const void *at, uint64_t *value) = reader->calls ? guarded_call : guarded_read;
-
-	for (size_t i = 0; i < reader->pages; i++) {
-		struct read_result *result = &reader->results[i];
-
-		result->fault = !access(reader->base + i * PAGE_BYTES, &result->value);
-	}
-}
-
 static void *reader_main(void *arg)
 {
 	struct reader *reader = arg;
@@ -108,7 +86,14 @@ static void *reader_main(void *arg)
 	while (!atomic_load(&reader->stop)) {
 		now = atomic_load(&reader->requested);
 		if (now != sampled) {
-			sample(reader);
+			enum access access = reader->calls ? ACCESS_CALL : ACCESS_READ;
+
+			for (size_t i = 0; i < reader->pages; i++) {
+				struct read_result *result = &reader->results[i];
+				char *page = reader->base + i * PAGE_BYTES;
+
+				result->fault = !guarded_access(access, page, &result->value);
+			}
 			sampled = now;
 			atomic_store(&reader->done, sampled);
 		} else if (atomic_load(&reader->sleep_request)) {
@@ -142,7 +127,7 @@ static void wake(struct reader *reader)
 		syscall(SYS_futex, &reader->requested, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void reader_sample(struct reader *reader, const char *base, size_t pages)
+void reader_sample(struct reader *reader, char *base, size_t pages)
 {
 	uint32_t requested = atomic_load(&reader->requested) + 1;
 

@@ -20,7 +20,7 @@ struct reader {
 	pthread_t thread;
 	bool started;
 	int cpu;
-	const char *base;
+	char *base;
 	size_t pages;
 	bool calls;			/* call the code in the pages instead of reading them */
 	_Atomic uint32_t requested, done;	/* number of the last sample */
@@ -34,7 +34,7 @@ struct reader *reader_new(int cpu);
 void reader_free(struct reader *reader);
 
 /* Let the reader read the first word of each page, once and in order. Returns when `results` holds the words. */
-void reader_sample(struct reader *reader, const char *base, size_t pages);
+void reader_sample(struct reader *reader, char *base, size_t pages);
 
 /* Let the reader sleep in the kernel until the next sample. */
 void reader_sleep(struct reader *reader);
@@ -44,7 +44,7 @@ bool reader_pin(const struct reader *reader);
 
 /* Handle faults of the accesses below, in any thread. They return false if they fault. */
 void guard_faults(void);
-bool guarded_read(const void *at, uint64_t *value);
+bool guarded_read(void *at, uint64_t *value);
 bool guarded_write(void *at, uint64_t value);
 
 #endif

@@ -38,7 +38,7 @@
 #define PAUSE_NS 200000
 
 static struct swapdev swap;
-static struct worker mover, reclaimer, slower;
+static struct worker mover, reclaimer, preempter;
 static atomic_bool reclaimed;
 static atomic_uint pages_written;
 static char hierarchy[] = "/tmp/stale_tlb-cgroup-XXXXXX";
@@ -107,7 +107,7 @@ static void fixture_setup_swap(struct fixture *fx)
 	fixture_map_anon(fx, fx->pages);
 	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
 	worker_start(&reclaimer, fx, fx->cpus[WORKER_CPU], reclaim);
-	worker_start(&slower, fx, fx->cpus[WORKER_CPU], slow_reclaim);
+	worker_start(&preempter, fx, fx->cpus[WORKER_CPU], slow_reclaim);
 }
 
 static bool swap_out(const struct fixture *fx)
@@ -196,10 +196,10 @@ static void run_swap(struct fixture *fx)
 	atomic_store(&reclaimed, false);
 	atomic_store(&pages_written, 0);
 	worker_begin_until(&reclaimer, any_absent);
-	worker_begin_until(&slower, any_absent);
+	worker_begin_until(&preempter, any_absent);
 	unmapped = write_unmapped(fx);
 	worker_wait(&reclaimer);
-	worker_wait(&slower);
+	worker_wait(&preempter);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 	fx->report->triggered += held && unmapped;
@@ -209,7 +209,7 @@ static void fixture_teardown_swap(struct fixture *fx)
 {
 	worker_stop(&mover);
 	worker_stop(&reclaimer);
-	worker_stop(&slower);
+	worker_stop(&preempter);
 	munmap(fx->base, fixture_bytes(fx));
 	remove_group();
 	if (!swapdev_close(&swap))
