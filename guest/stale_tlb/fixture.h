@@ -40,8 +40,8 @@ char *fixture_map_anon(struct fixture *fx, size_t pages);
 /* Replace the fixture's pages by private memory that nothing has touched, under madvise(advice). */
 void fixture_remap_anon(struct fixture *fx, int advice);
 /*
- * Turn the first and the last few pages of the fixture into padding. It only migrates in one call with the pages
- * between, first and last: it is mapped read-only and never written, so it makes a move longer and needs no flush.
+ * Turn the first and the last few pages of the fixture into padding, which migrates in the same call as the pages
+ * between, before and after them. It is mapped read-only and never written, so it makes a move longer and needs no flush.
  */
 void fixture_add_padding(struct fixture *fx, size_t before, size_t after);
 void write_pages(char *base, size_t pages, uint64_t value);
@@ -67,7 +67,7 @@ void setup_folio(struct fixture *fx);
 void fixture_move(struct fixture *fx);
 /* Of the two nodes, the one that a page is not on: fixture_move() goes by the fixture's first page. */
 int fixture_other_node(const struct fixture *fx, void *page);
-/* The node that it is on. */
+/* Of the two nodes, the one that a page is on. */
 int fixture_node(const struct fixture *fx, void *page);
 
 /* No page is mapped at this moment; there may be a migration entry or a swap entry. */

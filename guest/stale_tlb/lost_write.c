@@ -28,7 +28,7 @@
 #define PADDING 384
 /* Writable pages behind the counters: write-protecting them takes time, and the flush comes only after it. */
 #define EXTRA_PAGES 8192
-/* mprotect(2) does a pending deferred flush at each page table, so it gets fewer pages: some page tables. */
+/* Fewer of them for mprotect(2), which does a pending deferred flush at each page table: these span a few. */
 #define MPROTECT_EXTRA_PAGES 1536
 
 /* A value for clear_refs, see Documentation/filesystems/proc.rst. */
