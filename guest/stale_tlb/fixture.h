@@ -41,7 +41,8 @@ char *fixture_map_anon(struct fixture *fx, size_t pages);
 void fixture_remap_anon(struct fixture *fx, int advice);
 /*
  * Turn the first and the last few pages of the fixture into padding, which migrates in the same call as the pages
- * between, before and after them. It is mapped read-only and never written, so it makes a move longer and needs no flush.
+ * between, before and after them. It is mapped read-only and never written, so it makes a move longer but needs no
+ * flush.
  */
 void fixture_add_padding(struct fixture *fx, size_t before, size_t after);
 void write_pages(char *base, size_t pages, uint64_t value);
