@@ -12,88 +12,82 @@
 #include "span.h"
 #include "sysfs.h"
 
-/* Writeback, per-CPU lists and RCU let go of pages within moments; a leak never does. */
+/* Writeback, per-CPU lists and RCU release pages well within 20 * 250 ms; a leak never does. */
 #define ATTEMPTS 20
 #define ATTEMPT_NS 250000000
 
-static void test(struct arena *arena, const char *name, unsigned int errors_before)
+static void test(struct test_memory *mem, const char *name, unsigned int errors_before)
 {
-	report_test(name, atomic_load(&arena->errors) == errors_before ? PASSED : FAILED, -1, NULL);
+	report_test(name, atomic_load(&mem->errors) == errors_before ? PASSED : FAILED, -1, NULL);
 }
 
-static bool page_holds(struct arena *arena, struct area *area, uint32_t index)
+static bool page_is_good(struct test_memory *mem, struct area *area, uint32_t index)
 {
-	struct span page = { arena, area, index, 1 };
-	bool holds;
+	struct span page = { mem, area, index, 1 };
+	bool good;
 
 	if (!span_claim(&page)) {
-		report_broken(arena, "content", "page %u is still claimed", area->first + index);
+		report_broken(mem, "content", "page %u is still claimed", area->first + index);
 		return false;
 	}
-	holds = span_check(&page, "content");
+	good = span_check(&page, "content");
 	span_release(&page);
-	return holds;
+	return good;
 }
 
-void audit_content(struct arena *arena)
+void audit_content(struct test_memory *mem)
 {
-	unsigned int errors = atomic_load(&arena->errors);
+	unsigned int errors = atomic_load(&mem->errors);
 
-	/* The first wrong page of an area tells enough. */
-	for (size_t i = 0; i < arena->count; i++)
-		for (uint32_t page = 0; page < arena->areas[i].pages; page++)
-			if (!page_holds(arena, &arena->areas[i], page))
+	/* One report per area is enough. */
+	for (size_t i = 0; i < mem->count; i++)
+		for (uint32_t page = 0; page < mem->areas[i].pages; page++)
+			if (!page_is_good(mem, &mem->areas[i], page))
 				break;
-	test(arena, "content", errors);
+	test(mem, "content", errors);
 }
 
-/* Touched first, for a page that is swapped out or dropped cannot be moved. */
-static struct move_result touch_and_move(struct moveset *set, const struct area *area, int node,
-					 bool single)
-{
-	for (uint32_t i = 0; i < area->pages; i++)
-		(void)*(volatile char *)area_address(area, i);
-	return moveset_move(set, node, MPOL_MF_MOVE_ALL, single);
-}
-
-static void blame_page(struct arena *arena, const struct area *area, int node,
-		       const struct move_result *result)
+static void report_unmovable(struct test_memory *mem, const struct area *area, int node,
+			     const struct move_result *result)
 {
 	char page[128];
 
 	folio_describe(area_address(area, result->first_failed), page, sizeof(page));
-	report_broken(arena, "references",
-		      "%zu pages of area %s do not move to node %d; the first is page %u (%s): %s",
+	report_broken(mem, "references",
+		      "%zu pages of area %s do not move to node %d, the first of them page %u (%s): %s",
 		      result->failed, area->name, node, area->first + (uint32_t)result->first_failed,
 		      page, strerror(result->first_error));
 }
 
-static void require_movable(struct arena *arena, const struct area *area, int node)
+static void require_movable(struct test_memory *mem, const struct area *area, int node)
 {
 	struct move_result result;
 	struct moveset set;
 
 	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		/* One page that fails hides all behind it; in the end it is to be named. */
-		result = touch_and_move(&set, area, node, attempt == ATTEMPTS - 1);
+		/* Touch the pages first, because a page that is swapped out or dropped cannot be moved. */
+		for (uint32_t i = 0; i < area->pages; i++)
+			(void)*(volatile char *)area_address(area, i);
+		/* In a batch one failed page hides those behind it, so the last attempt moves one page a call. */
+		result = moveset_move(&set, node, MPOL_MF_MOVE_ALL, attempt == ATTEMPTS - 1);
 		if (!result.failed)
 			break;
 		sleep_ns(ATTEMPT_NS);
 	}
 	moveset_free(&set);
 	if (result.failed)
-		blame_page(arena, area, node, &result);
+		report_unmovable(mem, area, node, &result);
 }
 
-void audit_references(struct arena *arena)
+void audit_references(struct test_memory *mem)
 {
-	unsigned int errors = atomic_load(&arena->errors);
+	unsigned int errors = atomic_load(&mem->errors);
 
-	for (size_t i = 0; i < arena->count; i++)
+	for (size_t i = 0; i < mem->count; i++)
 		for (int n = 0; n < 2; n++)
-			require_movable(arena, &arena->areas[i], arena->options->nodes[n]);
-	test(arena, "references", errors);
+			require_movable(mem, &mem->areas[i], mem->options->nodes[n]);
+	test(mem, "references", errors);
 }
 
 uint64_t audit_free_kb(void)
@@ -104,9 +98,9 @@ uint64_t audit_free_kb(void)
 	return nodes_free_kb();
 }
 
-uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb)
+uint64_t audit_memory(struct test_memory *mem, uint64_t before, unsigned int leak_kb)
 {
-	unsigned int errors = atomic_load(&arena->errors);
+	unsigned int errors = atomic_load(&mem->errors);
 	uint64_t after = 0;
 
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -116,8 +110,8 @@ uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb
 		sleep_ns(ATTEMPT_NS);
 	}
 	if (after + leak_kb < before)
-		report_broken(arena, "memory", "%" PRIu64 " kB were free before and %" PRIu64
-			      " kB are after, %u kB less are allowed", before, after, leak_kb);
-	test(arena, "memory", errors);
+		report_broken(mem, "memory", "%" PRIu64 " kB free before, %" PRIu64
+			      " kB after, a decrease of %u kB is allowed", before, after, leak_kb);
+	test(mem, "memory", errors);
 	return after;
 }

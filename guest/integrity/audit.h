@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What must hold when all actors have gone. */
+/* Final checks, after all workers have exited. */
 #ifndef INTEGRITY_AUDIT_H
 #define INTEGRITY_AUDIT_H
 
 #include "test_memory.h"
 
-/* Every page of every area holds what the ledger says. */
-void audit_content(struct arena *arena);
+/* Check that every page of every area has the content of its generation. */
+void audit_content(struct test_memory *mem);
 
-/* Every page can be moved to either node: nobody has kept a reference, a lock or a pin. */
-void audit_references(struct arena *arena);
+/* Check that every page moves to either node, so that no reference, lock or pin is left. */
+void audit_references(struct test_memory *mem);
 
-/* kB free on all nodes after caches have been dropped. */
+/* Drop caches; return the kB that are free on all nodes. */
 uint64_t audit_free_kb(void);
 
-/* The same, once it is near `before` or, after some seconds, as it is; too little is an error. */
-uint64_t audit_memory(struct arena *arena, uint64_t before, unsigned int leak_kb);
+/* Check, for up to 5 s, that free memory is within leak_kb of `before`; return the last figure in kB. */
+uint64_t audit_memory(struct test_memory *mem, uint64_t before, unsigned int leak_kb);
 
 #endif

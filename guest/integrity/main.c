@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* integrity: does every byte survive migration, whatever gets in the way? */
+/* integrity: check that every byte survives migration while stressors interfere. */
 #include <unistd.h>
 
 #include "audit.h"
@@ -13,57 +13,49 @@
 #include "test_memory.h"
 #include "util.h"
 
-#define AUDITS 3			/* tests besides those of the crew */
+#define AUDITS 3			/* tests besides those of the stressors */
 #define STEP_NS 50000000
 #define PROGRESS_NS UINT64_C(10000000000)
 
 static struct options options;
-static struct arena arena;
-static struct crew crew;
+static struct test_memory mem;
+static struct stressor_set set;
 
-static void check_machine(void)
+static uint64_t switches_done(void)
 {
-	if (geteuid())
-		die(EXIT_MISSING, "needs root: to move shared pages, to swap, to set up devices");
-	node_require("--from", options.nodes[0]);
-	node_require("--to", options.nodes[1]);
-}
-
-static uint64_t flips_done(void)
-{
-	for (size_t i = 0; i < crew.count; i++)
-		if (crew.members[i].antagonist == &flip_antagonist)
-			return member_acts(&crew.members[i]);
+	for (size_t i = 0; i < set.count; i++)
+		if (set.entries[i].stressor == &switch_stressor)
+			return stressor_entry_ops(&set.entries[i]);
 	return 0;
 }
 
-static void print_progress(const char *event, uint64_t seconds)
+static void print_progress(uint64_t seconds)
 {
 	struct json json;
 
-	json_begin(&json, event);
+	json_begin(&json, "progress");
 	json_int(&json, "seconds", seconds);
-	json_int(&json, "moves", atomic_load(&arena.moves));
-	json_int(&json, "flips", flips_done());
-	json_int(&json, "flips_at_work", atomic_load(&arena.flips_at_work));
+	json_int(&json, "moves", atomic_load(&mem.moves));
+	json_int(&json, "switches", switches_done());
+	json_int(&json, "switches_while_busy", atomic_load(&mem.switches_while_busy));
 	json_end(&json);
 }
 
-/* Until the time is up and the flips are done, or something is wrong. */
+/* Return when the time is up and all switches are done, or when an error has stopped the run. */
 static void wait_for_end(void)
 {
-	uint64_t start = clock_ns(), said = start, now = start;
+	uint64_t start = clock_ns(), reported = start, now = start;
 
-	while (!atomic_load(&arena.stop) &&
-	       (now - start < options.seconds * UINT64_C(1000000000) || flips_done() < options.switches)) {
+	while (!atomic_load(&mem.stop) &&
+	       (now - start < options.seconds * UINT64_C(1000000000) || switches_done() < options.switches)) {
 		sleep_ns(STEP_NS);
 		now = clock_ns();
-		if (now - said > PROGRESS_NS) {
-			print_progress("progress", (now - start) / 1000000000);
-			said = now;
+		if (now - reported > PROGRESS_NS) {
+			print_progress((now - start) / 1000000000);
+			reported = now;
 		}
 	}
-	atomic_store(&arena.stop, true);
+	atomic_store(&mem.stop, true);
 }
 
 static uint64_t pages_migrated(void)
@@ -76,12 +68,12 @@ static void print_end(uint64_t pages, unsigned int skipped, uint64_t free_before
 	struct json json;
 
 	json_begin(&json, "end");
-	json_int(&json, "moves", atomic_load(&arena.moves));
+	json_int(&json, "moves", atomic_load(&mem.moves));
 	json_int(&json, "pages", pages);
-	json_int(&json, "flips", flips_done());
-	json_int(&json, "flips_at_work", atomic_load(&arena.flips_at_work));
+	json_int(&json, "switches", switches_done());
+	json_int(&json, "switches_while_busy", atomic_load(&mem.switches_while_busy));
 	json_int(&json, "skipped", skipped);
-	json_int(&json, "errors", atomic_load(&arena.errors));
+	json_int(&json, "errors", atomic_load(&mem.errors));
 	json_int(&json, "memfree_before_kb", free_before);
 	json_int(&json, "memfree_after_kb", free_after);
 	json_end(&json);
@@ -93,26 +85,29 @@ int main(int argc, char **argv)
 	unsigned int skipped;
 
 	options_parse(&options, argc, argv);
-	crew_choose(&crew, &options);
-	check_machine();
-	report_begin(&options, crew.count + AUDITS);
+	stressor_set_init(&set, &options);
+	if (geteuid())
+		die(EXIT_MISSING, "needs root to move shared pages, to swap and to set up devices");
+	node_require("--from", options.nodes[0]);
+	node_require("--to", options.nodes[1]);
+	report_begin(&options, set.count + AUDITS);
 	free_before = audit_free_kb();
-	arena_open(&arena, &options);
+	test_memory_open(&mem, &options);
 	pages = pages_migrated();
-	crew_start(&crew, &arena);
+	stressor_set_start(&set, &mem);
 	wait_for_end();
-	crew_join(&crew);
+	stressor_set_join(&set);
 	pages = pages_migrated() - pages;
-	crew_finish(&crew, &arena);
-	skipped = crew_report(&crew, &arena);
+	stressor_set_finish(&set, &mem);
+	skipped = stressor_set_report(&set, &mem);
 	if (options.audit_by && !migrator_select(options.audit_by))
 		die(EXIT_FAILED, "--audit-by %s: %m", options.audit_by);
-	audit_content(&arena);
-	audit_references(&arena);
-	arena_close(&arena);
-	free_after = audit_memory(&arena, free_before, options.leak_kb);
+	audit_content(&mem);
+	audit_references(&mem);
+	test_memory_close(&mem);
+	free_after = audit_memory(&mem, free_before, options.leak_kb);
 	print_end(pages, skipped, free_before, free_after);
-	if (atomic_load(&arena.errors))
+	if (atomic_load(&mem.errors))
 		return EXIT_FAILED;
-	return skipped == crew.count - 1 ? EXIT_MISSING : EXIT_PASSED;
+	return skipped == set.count - 1 ? EXIT_MISSING : EXIT_PASSED;
 }

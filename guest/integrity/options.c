@@ -10,16 +10,16 @@
 
 static const char about[] =
 	"integrity [OPTION]...\n"
-	"Move stamped memory between two nodes under stress; look for wrong bytes.";
+	"Move stamped memory between two nodes under stress and check every byte.";
 
 static void check_together(const struct options *options)
 {
 	if (options->bytes < (size_t)16 << 20)
-		die(EXIT_USAGE, "--bytes: less than 16m leave no room for every kind of memory");
+		die(EXIT_USAGE, "--bytes: less than 16m has no room for every kind of memory");
 	if (options->bytes / PAGE_BYTES > STAMP_PAGES)
 		die(EXIT_USAGE, "--bytes: more than %u pages", STAMP_PAGES);
 	if (options->nodes[0] == options->nodes[1])
-		die(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->nodes[0]);
+		die(EXIT_USAGE, "--from and --to are both %d, so nothing would move", options->nodes[0]);
 	if ((options->module || options->switches) && !options->switch_migrator)
 		die(EXIT_USAGE, "--module and --switches need --switch");
 	if (options->module && access(options->module, R_OK))
@@ -29,7 +29,7 @@ static void check_together(const struct options *options)
 void options_parse(struct options *options, int argc, char **argv)
 {
 	const struct cmdline_option table[] = {
-		OPT_NUMBER("seconds", "N", &options->seconds, 1, 1000000, "the least time under load (10)"),
+		OPT_NUMBER("seconds", "N", &options->seconds, 1, 1000000, "minimum time under load (10)"),
 		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 16m (64m)"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
 		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
@@ -41,16 +41,16 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_TEXT("file", "DIR", &options->file,
 			 "directory on a disk file system, for readdisk, writedisk, odirect"),
 		OPT_NUMBER("seed", "N", &options->seed, 0, UINT64_MAX,
-			   "of all random choices; the scheduler still decides the interleaving (1)"),
+			   "of all random choices, though not of the scheduler's (1)"),
 		OPT_FLAG("switch", &options->switch_migrator, "switch the migrator and its settings under load"),
 		OPT_TEXT("module", "PATH", &options->module,
-			 "and load, select, deselect and unload this module"),
+			 "also load, select, deselect and unload this module"),
 		OPT_NUMBER("switches", "N", &options->switches, 1, 10000000,
-			   "go on until so many switches (or module cycles) are done"),
+			   "continue until N switches (or module cycles) are done"),
 		OPT_TEXT("audit-by", "NAME", &options->audit_by, "the migrator to select before the final checks"),
 		OPT_NUMBER("leak-kb", "N", &options->leak_kb, 0, UINT32_MAX,
-			   "how much less memory may be free at the end (8192)"),
-		OPT_FLAG("ktap", &options->ktap, "results as KTAP; the JSON lines become its comments"),
+			   "decrease of free memory at the end that passes (8192)"),
+		OPT_FLAG("ktap", &options->ktap, "print results as KTAP, with the JSON lines as comments"),
 		{ 0 }
 	};
 

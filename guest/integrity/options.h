@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What integrity was asked to do. */
+/* The command line of integrity. */
 #ifndef INTEGRITY_OPTIONS_H
 #define INTEGRITY_OPTIONS_H
 
@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 struct options {
-	unsigned int seconds;	/* the least time under load */
+	unsigned int seconds;	/* minimum time under load */
 	size_t bytes;		/* of all areas together */
-	unsigned int threads;	/* of each antagonist that can be many */
+	unsigned int threads;	/* workers of each stressor that has many */
 	unsigned int movers;
 	int nodes[2];
 	const char *only;	/* comma-separated names; NULL: all */
 	uint64_t seed;
 	const char *file;	/* directory on a disk file system; NULL: none */
-	const char *audit_by;	/* a migrator, or NULL: as it is */
+	const char *audit_by;	/* the migrator to select before the final checks; NULL: the current one */
 	bool switch_migrator;
 	const char *module;	/* to load and unload; NULL: none */
-	unsigned int switches;	/* the least number of them */
-	unsigned int leak_kb;
+	unsigned int switches;	/* minimum number */
+	unsigned int leak_kb;	/* tolerated decrease of free memory */
 	bool ktap;
 };
 

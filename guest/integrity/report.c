@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-#define MOST_BLAMED 64
+#define MOST_FAILED 64
 
 static bool ktap;
 static unsigned int tests_done;
@@ -47,29 +47,21 @@ void report_absent(const char *what, const char *reason)
 	json_end(&json);
 }
 
-/* Who has found something wrong: their tests have failed. */
-static const char *blamed[MOST_BLAMED];
-static atomic_uint blamed_count;
+/* Tests that have reported an error. */
+static const char *failed_tests[MOST_FAILED];
+static atomic_uint failed_count;
 
-static bool is_blamed(const char *name)
+static void fail(struct test_memory *mem, const char *by)
 {
-	for (unsigned int i = 0; i < MOST_BLAMED && blamed[i]; i++)
-		if (!strcmp(blamed[i], name))
-			return true;
-	return false;
+	unsigned int slot = atomic_fetch_add(&failed_count, 1);
+
+	if (slot < MOST_FAILED)
+		failed_tests[slot] = by;
+	atomic_fetch_add(&mem->errors, 1);
+	atomic_store(&mem->stop, true);
 }
 
-static void fail(struct arena *arena, const char *by)
-{
-	unsigned int slot = atomic_fetch_add(&blamed_count, 1);
-
-	if (slot < MOST_BLAMED)
-		blamed[slot] = by;
-	atomic_fetch_add(&arena->errors, 1);
-	atomic_store(&arena->stop, true);
-}
-
-void report_wrong(struct arena *arena, const struct area *area, const struct mismatch *wrong,
+void report_wrong(struct test_memory *mem, const struct area *area, const struct mismatch *wrong,
 		  const char *by)
 {
 	char expected[80], found[80];
@@ -87,10 +79,10 @@ void report_wrong(struct arena *arena, const struct area *area, const struct mis
 	json_end(&json);
 	fprintf(stderr, "integrity: %s: wrong byte in page %u (area %s) at offset %zu: expected %s, found %s\n",
 		by, wrong->page, area->name, wrong->word * sizeof(uint64_t), expected, found);
-	fail(arena, by);
+	fail(mem, by);
 }
 
-void report_broken(struct arena *arena, const char *by, const char *format, ...)
+void report_broken(struct test_memory *mem, const char *by, const char *format, ...)
 {
 	char text[512];
 	struct json json;
@@ -104,7 +96,7 @@ void report_broken(struct arena *arena, const char *by, const char *format, ...)
 	json_text(&json, "message", text);
 	json_end(&json);
 	fprintf(stderr, "integrity: %s: %s\n", by, text);
-	fail(arena, by);
+	fail(mem, by);
 }
 
 static void print_ktap(const char *name, enum outcome outcome, const char *reason)
@@ -118,20 +110,21 @@ static void print_ktap(const char *name, enum outcome outcome, const char *reaso
 	fflush(stdout);
 }
 
-void report_test(const char *name, enum outcome outcome, int64_t acts, const char *reason)
+void report_test(const char *name, enum outcome outcome, int64_t ops, const char *reason)
 {
 	static const char *const words[] = {
 		[PASSED] = "passed", [FAILED] = "failed", [SKIPPED] = "skipped",
 	};
 	struct json json;
 
-	if (is_blamed(name))
-		outcome = FAILED;
+	for (unsigned int i = 0; i < MOST_FAILED && failed_tests[i]; i++)
+		if (!strcmp(failed_tests[i], name))
+			outcome = FAILED;
 	json_begin(&json, "test");
 	json_text(&json, "name", name);
 	json_text(&json, "status", words[outcome]);
-	if (acts >= 0)
-		json_int(&json, "acts", acts);
+	if (ops >= 0)
+		json_int(&json, "ops", ops);
 	if (reason)
 		json_text(&json, "reason", reason);
 	json_end(&json);

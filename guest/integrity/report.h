@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What integrity found, as JSON lines and, if asked for, as KTAP. */
+/* Results of integrity, as JSON lines and, with --ktap, as KTAP. */
 #ifndef INTEGRITY_REPORT_H
 #define INTEGRITY_REPORT_H
 
@@ -8,20 +8,20 @@
 
 void report_begin(const struct options *options, unsigned int tests);
 
-/* A kind of memory that this run does without. */
+/* Report a kind of memory that this run does not test. */
 void report_absent(const char *what, const char *reason);
 
-/* A wrong byte: names page, expected and found; counts as an error and ends the run. */
-void report_wrong(struct arena *arena, const struct area *area, const struct mismatch *wrong,
+/* Report a wrong byte (page, expected, found), count an error and stop the run. `by` is the test that fails. */
+void report_wrong(struct test_memory *mem, const struct area *area, const struct mismatch *wrong,
 		  const char *by);
 
-/* Anything else that must not be; the same consequences. */
-void report_broken(struct arena *arena, const char *by, const char *format, ...)
+/* Report any other failure, count an error and stop the run. */
+void report_broken(struct test_memory *mem, const char *by, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 enum outcome { PASSED, FAILED, SKIPPED };
 
-/* One test: an antagonist or a check. `acts` < 0: not counted. `reason` of a skip or failure, or NULL. */
-void report_test(const char *name, enum outcome outcome, int64_t acts, const char *reason);
+/* Report a test, a stressor or a check. `ops` < 0: not counted. `reason` of a skip or failure, or NULL. */
+void report_test(const char *name, enum outcome outcome, int64_t ops, const char *reason);
 
 #endif

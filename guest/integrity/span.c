@@ -7,7 +7,7 @@
 
 static atomic_uint *entry(const struct span *span, uint32_t i)
 {
-	return &span->arena->ledger[span->area->first + span->first + i];
+	return &span->mem->generations[span->area->first + span->first + i];
 }
 
 static uint32_t generation(const struct span *span, uint32_t i)
@@ -20,31 +20,31 @@ static uint32_t identity(const struct span *span, uint32_t i)
 	return area_identity(span->area, span->first + i);
 }
 
-static struct area *pick_area(struct actor *actor, unsigned int traits, unsigned int without)
+static struct area *pick_area(struct worker *worker, unsigned int traits, unsigned int without)
 {
 	struct area *fitting[MOST_AREAS];
 	size_t count = 0;
 
-	for (size_t i = 0; i < actor->arena->count; i++) {
-		struct area *area = &actor->arena->areas[i];
+	for (size_t i = 0; i < worker->mem->count; i++) {
+		struct area *area = &worker->mem->areas[i];
 
 		if (area->traits & traits && !(area->traits & without))
 			fitting[count++] = area;
 	}
-	return count ? fitting[actor_random(actor, count)] : NULL;
+	return count ? fitting[worker_random(worker, count)] : NULL;
 }
 
-bool span_pick(struct actor *actor, struct span *span, unsigned int traits, unsigned int without,
+bool span_pick(struct worker *worker, struct span *span, unsigned int traits, unsigned int without,
 	       uint32_t most)
 {
-	struct area *area = pick_area(actor, traits, without);
+	struct area *area = pick_area(worker, traits, without);
 
 	if (!area)
 		return false;
-	span->arena = actor->arena;
+	span->mem = worker->mem;
 	span->area = area;
-	span->count = 1 + actor_random(actor, most < area->pages ? most : area->pages);
-	span->first = actor_random(actor, area->pages - span->count + 1);
+	span->count = 1 + worker_random(worker, most < area->pages ? most : area->pages);
+	span->first = worker_random(worker, area->pages - span->count + 1);
 	return true;
 }
 
@@ -67,7 +67,7 @@ bool span_claim(const struct span *span)
 {
 	for (uint32_t i = 0; i < span->count; i++) {
 		if (!claim_page(entry(span, i))) {
-			/* Waiting while holding others' pages could go round in a circle. */
+			/* Do not wait for it: two workers, each with claimed pages, could deadlock. */
 			release_first(span, i);
 			return false;
 		}
@@ -80,10 +80,10 @@ void span_release(const struct span *span)
 	release_first(span, span->count);
 }
 
-bool span_pick_claimed(struct actor *actor, struct span *span, unsigned int traits,
+bool span_pick_claimed(struct worker *worker, struct span *span, unsigned int traits,
 		       unsigned int without, uint32_t most)
 {
-	return span_pick(actor, span, traits, without, most) && span_claim(span);
+	return span_pick(worker, span, traits, without, most) && span_claim(span);
 }
 
 static void note(const struct span *span, uint32_t i, uint32_t generation)
@@ -105,7 +105,7 @@ void span_advance(const struct span *span)
 		note(span, i, generation(span, i) + 1);
 }
 
-void span_draw(const struct span *span, void *copy, uint32_t ahead)
+void span_stamp_copy(const struct span *span, void *copy, uint32_t ahead)
 {
 	for (uint32_t i = 0; i < span->count; i++)
 		stamp_write((char *)copy + i * PAGE_BYTES, identity(span, i), generation(span, i) + ahead);
@@ -113,7 +113,7 @@ void span_draw(const struct span *span, void *copy, uint32_t ahead)
 
 void span_stamp(const struct span *span)
 {
-	span_draw(span, span_address(span), 1);
+	span_stamp_copy(span, span_address(span), 1);
 	span_advance(span);
 }
 
@@ -132,7 +132,7 @@ bool span_check_copy(const struct span *span, const void *copy, const char *by)
 
 	if (span_matches(span, copy, 0, &wrong))
 		return true;
-	report_wrong(span->arena, span->area, &wrong, by);
+	report_wrong(span->mem, span->area, &wrong, by);
 	return false;
 }
 

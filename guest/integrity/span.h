@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Neighbouring pages of one area that one actor works on. */
+/* Adjacent pages of one area that one worker uses. */
 #ifndef INTEGRITY_SPAN_H
 #define INTEGRITY_SPAN_H
 
@@ -9,18 +9,18 @@
 #include "worker.h"
 
 struct span {
-	struct arena *arena;
+	struct test_memory *mem;
 	struct area *area;
 	uint32_t first;		/* index in the area */
 	uint32_t count;
 };
 
-/* 1 to `most` random pages of an area with one of `traits` and none of `without`; false if no area has. */
-bool span_pick(struct actor *actor, struct span *span, unsigned int traits, unsigned int without,
+/* Pick 1 to `most` pages of a random area that has one of `traits` and none of `without`; false if none has. */
+bool span_pick(struct worker *worker, struct span *span, unsigned int traits, unsigned int without,
 	       uint32_t most);
 
-/* The same, and all of them claimed; false also if another actor has one of them. */
-bool span_pick_claimed(struct actor *actor, struct span *span, unsigned int traits,
+/* Pick and claim; false also if another worker has claimed one of the pages. */
+bool span_pick_claimed(struct worker *worker, struct span *span, unsigned int traits,
 		       unsigned int without, uint32_t most);
 
 bool span_claim(const struct span *span);
@@ -36,22 +36,22 @@ static inline size_t span_bytes(const struct span *span)
 	return span->count * PAGE_BYTES;
 }
 
-/* Of a claimed span. */
+/* The functions below require a claimed span. */
 
-/* Store the next generation, or a given one, in memory and ledger. */
+/* Store the next generation, or a given one, in the pages, and record it. */
 void span_stamp(const struct span *span);
 void span_stamp_as(const struct span *span, uint32_t generation);
 
-/* Someone else has stored the next generation in memory: note it in the ledger. */
+/* Record the next generation, after a device or the kernel has stored it in the pages. */
 void span_advance(const struct span *span);
 
-/* The stamps that the span will hold `ahead` generations from now, into other memory. */
-void span_draw(const struct span *span, void *copy, uint32_t ahead);
+/* Store in `copy` the content that the span will have `ahead` generations from now. */
+void span_stamp_copy(const struct span *span, void *copy, uint32_t ahead);
 
-/* Is `copy` what the span holds, or will hold `ahead` generations from now? *wrong if not. */
+/* Compare `copy` with the content of the span `ahead` generations from now; false sets *wrong. */
 bool span_matches(const struct span *span, const void *copy, uint32_t ahead, struct mismatch *wrong);
 
-/* Report a wrong byte in the span, or in a copy of it that `by` got by other means. */
+/* Check the span, or a copy that test `by` took of it; false if a wrong byte was reported. */
 bool span_check(const struct span *span, const char *by);
 bool span_check_copy(const struct span *span, const void *copy, const char *by);
 

@@ -12,74 +12,58 @@
 #include "stressors/stressors.h"
 #include "sysfs.h"
 
-/* The mover: it moves pages between the nodes, in batches large and small, and claims none of them. */
+/* The mover: it moves pages between the nodes, in large and small batches, and claims none. */
 
-static size_t largest_area_pages(const struct arena *arena)
+/* Return the node that the span's first page is not on; a random one if the page is not mapped. */
+static int other_node(struct worker *worker, const struct span *span)
 {
-	size_t largest = 0;
-
-	for (size_t i = 0; i < arena->count; i++)
-		if (arena->areas[i].pages > largest)
-			largest = arena->areas[i].pages;
-	return largest;
-}
-
-static void pick_batch(struct actor *actor, struct span *span)
-{
-	/* Large batches are what is new; small ones hit single pages at odd moments. */
-	uint32_t most = actor_random(actor, 4) ? UINT32_MAX : SPAN_PAGES;
-
-	span_pick(actor, span, ~0u, 0, most);
-}
-
-/* The node that the span's first page is not on; either if the page is not mapped. */
-static int other_node(struct actor *actor, const struct span *span)
-{
-	const int *nodes = actor->arena->options->nodes;
+	const int *nodes = worker->mem->options->nodes;
 	void *page = span_address(span);
 	int where;
 
 	if (move_pages(0, 1, &page, NULL, &where, 0) || where < 0)
-		return nodes[actor_random(actor, 2)];
+		return nodes[worker_random(worker, 2)];
 	return where == nodes[0] ? nodes[1] : nodes[0];
 }
 
-static bool move(struct actor *actor)
+static bool move(struct worker *worker)
 {
-	/* Each mover has its own arrays, for as long as it lives. */
+	/* Each mover has its own arrays, until it exits. */
 	static _Thread_local struct moveset set;
-	struct arena *arena = actor->arena;
+	struct test_memory *mem = worker->mem;
 	struct span span;
 	size_t step = PAGE_BYTES;
 
+	/* All areas have the same size. */
 	if (!set.pages)
-		moveset_init(&set, NULL, largest_area_pages(arena) * PAGE_BYTES, PAGE_BYTES);
-	pick_batch(actor, &span);
-	/* One address a folio makes the largest batches; one a page also names tail pages. */
-	if (actor_random(actor, 4) && span.area->folio_bytes <= span_bytes(&span))
+		moveset_init(&set, NULL, mem->areas[0].pages * PAGE_BYTES, PAGE_BYTES);
+	/* Large batches test batch copies; small ones hit single pages at odd moments. */
+	span_pick(worker, &span, ~0u, 0, worker_random(worker, 4) ? UINT32_MAX : SPAN_PAGES);
+	/* One address a folio makes the largest batches; one a page also passes tail pages. */
+	if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
 		step = span.area->folio_bytes;
 	moveset_retarget(&set, span_address(&span), span_bytes(&span), step);
-	moveset_move(&set, other_node(actor, &span), MPOL_MF_MOVE_ALL, false);
-	atomic_fetch_add(&arena->moves, 1);
+	moveset_move(&set, other_node(worker, &span), MPOL_MF_MOVE_ALL, false);
+	atomic_fetch_add(&mem->moves, 1);
 	return true;
 }
 
-static const struct antagonist mover = {
-	.name = "move", .act = move, .eager = true, .proof = { "pgmigrate_success" },
+static const struct stressor mover = {
+	.name = "move", .run_once = move, .eager = true, .vmstat_counter = { "pgmigrate_success" },
 };
 
-static const struct antagonist *const all[] = {
-	&read_antagonist, &write_antagonist, &fork_antagonist, &mlock_antagonist,
-	&mprotect_antagonist, &ksm_antagonist, &swap_antagonist, &split_antagonist,
-	&readfile_antagonist, &writefile_antagonist, &readdisk_antagonist, &writedisk_antagonist,
-	&vmsplice_antagonist, &odirect_antagonist, &uring_antagonist,
+static const struct stressor *const all[] = {
+	&read_stressor, &write_stressor, &fork_stressor, &mlock_stressor,
+	&mprotect_stressor, &ksm_stressor, &swap_stressor, &split_stressor,
+	&readfile_stressor, &writefile_stressor, &readdisk_stressor, &writedisk_stressor,
+	&vmsplice_stressor, &odirect_stressor, &uring_stressor,
 };
 
 #define ALL_COUNT (sizeof(all) / sizeof(*all))
 
-static void add(struct crew *crew, const struct antagonist *antagonist)
+static void add(struct stressor_set *set, const struct stressor *stressor)
 {
-	crew->members[crew->count++] = (struct member){ .antagonist = antagonist };
+	set->entries[set->count++] = (struct stressor_entry){ .stressor = stressor };
 }
 
 bool stressor_known(const char *name)
@@ -90,119 +74,113 @@ bool stressor_known(const char *name)
 	return false;
 }
 
-void crew_choose(struct crew *crew, const struct options *options)
+void stressor_set_init(struct stressor_set *set, const struct options *options)
 {
-	add(crew, &mover);
-	/* In this order whatever order they are named in: it is that of coming, and back that of going. */
+	add(set, &mover);
+	/* The order is fixed, not that of --only: prepare() runs in it and finish() in reverse. */
 	for (size_t i = 0; i < ALL_COUNT; i++)
 		if (!options->only || cmdline_in_list(options->only, all[i]->name))
-			add(crew, all[i]);
+			add(set, all[i]);
 	if (options->switch_migrator)
-		add(crew, &flip_antagonist);
+		add(set, &switch_stressor);
 }
 
-static uint64_t proof(const struct antagonist *antagonist)
+static uint64_t vmstat_sum(const struct stressor *stressor)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < 2 && antagonist->proof[i]; i++)
-		sum += sysfs_counter("/proc/vmstat", antagonist->proof[i]);
+	for (size_t i = 0; i < 2 && stressor->vmstat_counter[i]; i++)
+		sum += sysfs_counter("/proc/vmstat", stressor->vmstat_counter[i]);
 	return sum;
 }
 
-static unsigned int actors_wanted(const struct antagonist *antagonist, const struct options *options)
+static void start_workers(struct stressor_entry *entry, struct test_memory *mem, unsigned int number)
 {
-	if (antagonist == &mover)
-		return options->movers;
-	return antagonist->many ? options->threads : 1;
+	const struct stressor *stressor = entry->stressor;
+
+	entry->vmstat_before = vmstat_sum(stressor);
+	entry->worker_count = stressor == &mover ? mem->options->movers :
+			      stressor->many ? mem->options->threads : 1;
+	entry->workers = calloc(entry->worker_count, sizeof(*entry->workers));
+	if (!entry->workers)
+		die(EXIT_FAILED, "no memory for workers");
+	/* A stressor has at most 64 workers, so each worker gets a seed of its own. */
+	for (unsigned int i = 0; i < entry->worker_count; i++)
+		worker_start(&entry->workers[i], stressor, mem,
+			     mem->options->seed * 4096 + number * 64 + i);
 }
 
-static void start_member(struct member *member, struct arena *arena, unsigned int number)
+void stressor_set_start(struct stressor_set *set, struct test_memory *mem)
 {
-	const struct antagonist *antagonist = member->antagonist;
+	/* Prepare all stressors before the first worker starts. */
+	for (size_t i = 0; i < set->count; i++) {
+		struct stressor_entry *entry = &set->entries[i];
 
-	member->proof_before = proof(antagonist);
-	member->actor_count = actors_wanted(antagonist, arena->options);
-	member->actors = calloc(member->actor_count, sizeof(*member->actors));
-	if (!member->actors)
-		die(EXIT_FAILED, "no memory for actors");
-	/* 64 actors at most play one antagonist, so each gets a seed of its own. */
-	for (unsigned int i = 0; i < member->actor_count; i++)
-		actor_start(&member->actors[i], antagonist, arena,
-			    arena->options->seed * 4096 + number * 64 + i);
-}
-
-void crew_start(struct crew *crew, struct arena *arena)
-{
-	/* All stages are set before the first actor moves. */
-	for (size_t i = 0; i < crew->count; i++) {
-		struct member *member = &crew->members[i];
-
-		if (member->antagonist->prepare)
-			member->skip = member->antagonist->prepare(arena);
+		if (entry->stressor->prepare)
+			entry->skip = entry->stressor->prepare(mem);
 	}
-	for (size_t i = 0; i < crew->count; i++)
-		if (!crew->members[i].skip)
-			start_member(&crew->members[i], arena, i);
+	for (size_t i = 0; i < set->count; i++)
+		if (!set->entries[i].skip)
+			start_workers(&set->entries[i], mem, i);
 }
 
-void crew_join(struct crew *crew)
+void stressor_set_join(struct stressor_set *set)
 {
-	for (size_t i = 0; i < crew->count; i++)
-		for (unsigned int j = 0; j < crew->members[i].actor_count; j++)
-			actor_join(&crew->members[i].actors[j]);
+	for (size_t i = 0; i < set->count; i++)
+		for (unsigned int j = 0; j < set->entries[i].worker_count; j++)
+			worker_join(&set->entries[i].workers[j]);
 }
 
-void crew_finish(struct crew *crew, struct arena *arena)
+void stressor_set_finish(struct stressor_set *set, struct test_memory *mem)
 {
 	/*
-	 * Last come, first gone. It matters: merged pages that are still swapped out when KSM unmerges
-	 * come back merged, and then nothing can find who maps them, or move them.
+	 * In reverse order, so that swap finishes before ksm. If KSM unmerged first, pages that are swapped
+	 * out would come back merged, and the kernel could neither find their mappings nor move them.
 	 */
-	for (size_t i = crew->count; i--;) {
-		struct member *member = &crew->members[i];
+	for (size_t i = set->count; i--;) {
+		struct stressor_entry *entry = &set->entries[i];
 
-		if (!member->skip && member->antagonist->finish)
-			member->antagonist->finish(arena);
+		if (!entry->skip && entry->stressor->finish)
+			entry->stressor->finish(mem);
 	}
 }
 
-uint64_t member_acts(const struct member *member)
+uint64_t stressor_entry_ops(const struct stressor_entry *entry)
 {
-	uint64_t acts = 0;
+	uint64_t ops = 0;
 
-	for (unsigned int i = 0; i < member->actor_count; i++)
-		acts += atomic_load(&member->actors[i].acts);
-	return acts;
+	for (unsigned int i = 0; i < entry->worker_count; i++)
+		ops += atomic_load(&entry->workers[i].ops);
+	return ops;
 }
 
-static const char *idle_reason(const struct member *member)
+static const char *idle_reason(const struct stressor_entry *entry)
 {
-	const struct antagonist *antagonist = member->antagonist;
+	const struct stressor *stressor = entry->stressor;
 
-	if (member->skip)
-		return member->skip;
-	if (!member_acts(member))
-		return "it never got to act";
-	if (antagonist->proof[0] && proof(antagonist) == member->proof_before)
-		return "the kernel counted nothing of the kind";
+	if (entry->skip)
+		return entry->skip;
+	if (!stressor_entry_ops(entry))
+		return "no operation was possible";
+	if (stressor->vmstat_counter[0] && vmstat_sum(stressor) == entry->vmstat_before)
+		return "its counters in /proc/vmstat did not grow";
 	return NULL;
 }
 
-unsigned int crew_report(const struct crew *crew, struct arena *arena)
+unsigned int stressor_set_report(const struct stressor_set *set, struct test_memory *mem)
 {
 	unsigned int skipped = 0;
 
-	for (size_t i = 0; i < crew->count; i++) {
-		const struct member *member = &crew->members[i];
-		const char *idle = idle_reason(member);
-		/* Without moves nothing is tested at all, so that one may not be skipped. */
-		bool must = member->antagonist == &mover;
+	for (size_t i = 0; i < set->count; i++) {
+		const struct stressor_entry *entry = &set->entries[i];
+		const char *idle = idle_reason(entry);
+		/* Without moves the run tests nothing, so the mover must not be skipped. */
+		bool must = entry->stressor == &mover;
 
 		if (idle && must)
-			report_broken(arena, "move", "%s", idle);
-		report_test(member->antagonist->name, !idle ? PASSED : must ? FAILED : SKIPPED,
-			    member_acts(member), idle);
+			report_broken(mem, "move", "%s", idle);
+		report_test(entry->stressor->name, !idle ? PASSED : must ? FAILED : SKIPPED,
+			    stressor_entry_ops(entry), idle);
 		skipped += idle && !must;
 	}
 	return skipped;

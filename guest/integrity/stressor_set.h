@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The antagonists of one run and the actors that play them. */
+/* The stressors of one run and their workers. */
 #ifndef INTEGRITY_STRESSOR_SET_H
 #define INTEGRITY_STRESSOR_SET_H
 
 #include "worker.h"
 
-#define MOST_MEMBERS 24
+#define MOST_ENTRIES 24
 
-struct member {
-	const struct antagonist *antagonist;
-	const char *skip;		/* reason why it does not play, or NULL */
-	uint64_t proof_before;
-	struct actor *actors;
-	unsigned int actor_count;
+struct stressor_entry {
+	const struct stressor *stressor;
+	const char *skip;		/* the reason why it does not run, or NULL */
+	uint64_t vmstat_before;
+	struct worker *workers;
+	unsigned int worker_count;
 };
 
-struct crew {
-	struct member members[MOST_MEMBERS];
+struct stressor_set {
+	struct stressor_entry entries[MOST_ENTRIES];
 	size_t count;
 };
 
-/* Whether --only may have this name. */
+/* Return true if --only accepts this name. */
 bool stressor_known(const char *name);
 
-/* The members that the options name. */
-void crew_choose(struct crew *crew, const struct options *options);
+/* Add the mover and the stressors that the options select. */
+void stressor_set_init(struct stressor_set *set, const struct options *options);
 
-void crew_start(struct crew *crew, struct arena *arena);
-void crew_join(struct crew *crew);
-void crew_finish(struct crew *crew, struct arena *arena);
+void stressor_set_start(struct stressor_set *set, struct test_memory *mem);
+void stressor_set_join(struct stressor_set *set);
+void stressor_set_finish(struct stressor_set *set, struct test_memory *mem);
 
-/* Acts of one member so far. */
-uint64_t member_acts(const struct member *member);
+/* Return the number of operations that the workers of an entry have done. */
+uint64_t stressor_entry_ops(const struct stressor_entry *entry);
 
-/* A line for each member; returns how many were skipped. */
-unsigned int crew_report(const struct crew *crew, struct arena *arena);
+/* Report a test for each entry; return the number of skipped ones. */
+unsigned int stressor_set_report(const struct stressor_set *set, struct test_memory *mem);
 
 #endif

@@ -18,7 +18,7 @@
 
 uint32_t area_identity(const struct area *area, uint32_t index)
 {
-	return area->first + (area->traits & AREA_TWINS ? index % TWIN_KINDS : index);
+	return area->first + (area->traits & AREA_MERGEABLE ? index % MERGEABLE_KINDS : index);
 }
 
 static char *map_aligned(size_t bytes, int fd)
@@ -31,48 +31,43 @@ static char *map_aligned(size_t bytes, int fd)
 	return base;
 }
 
-static void stamp_area(const struct area *area)
+static void add_area(struct test_memory *mem, struct area area)
 {
-	for (uint32_t i = 0; i < area->pages; i++)
-		stamp_write(area_address(area, i), area_identity(area, i), 0);
-}
-
-static void add_area(struct arena *arena, struct area area)
-{
-	size_t bytes = arena->options->bytes / MOST_AREAS / FOLIO_ALIGN * FOLIO_ALIGN;
-	const struct area *last = arena->count ? &arena->areas[arena->count - 1] : NULL;
+	size_t bytes = mem->options->bytes / MOST_AREAS / FOLIO_ALIGN * FOLIO_ALIGN;
+	const struct area *last = mem->count ? &mem->areas[mem->count - 1] : NULL;
 
 	if (area.fd >= 0 && ftruncate(area.fd, bytes))
 		die(EXIT_FAILED, "%s: no room for %zu bytes: %m", area.name, bytes);
 	area.pages = bytes / PAGE_BYTES;
 	area.first = last ? last->first + last->pages : 0;
 	area.base = map_aligned(bytes, area.fd);
-	/* Fails without THP, and then there is nothing to advise. */
+	/* Fails on a kernel without THP, where no advice is needed. */
 	madvise(area.base, bytes, area.folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	stamp_area(&area);
-	arena->areas[arena->count++] = area;
+	for (uint32_t i = 0; i < area.pages; i++)
+		stamp_write(area_address(&area, i), area_identity(&area, i), 0);
+	mem->areas[mem->count++] = area;
 }
 
-static void add_large(struct arena *arena, const char *name, size_t folio_bytes)
+static void add_large(struct test_memory *mem, const char *name, size_t folio_bytes)
 {
 	if (thp_allow_only(folio_bytes, false))
-		add_area(arena, (struct area){ .name = name, .traits = AREA_ANON | AREA_LARGE,
-					       .folio_bytes = folio_bytes, .fd = -1 });
+		add_area(mem, (struct area){ .name = name, .traits = AREA_ANON | AREA_LARGE,
+					     .folio_bytes = folio_bytes, .fd = -1 });
 	else
 		report_absent(name, "the kernel makes no anonymous folios of this size");
 }
 
-static void add_shmem(struct arena *arena)
+static void add_shmem(struct test_memory *mem)
 {
 	int fd = memfd_create("integrity", MFD_CLOEXEC);
-	/* In large folios if it can be; shmem in single pages is tested well by everything else. */
+	/* Use large folios if the kernel can; single pages of shmem have good tests elsewhere. */
 	bool large = thp_allow_only((size_t)64 << 10, true);
 
 	if (fd < 0)
 		report_absent("shmem", "no memfd_create(2)");
 	else
-		add_area(arena, (struct area){ .name = "shmem", .traits = AREA_SHMEM, .fd = fd,
-					       .folio_bytes = large ? (size_t)64 << 10 : PAGE_BYTES });
+		add_area(mem, (struct area){ .name = "shmem", .traits = AREA_SHMEM, .fd = fd,
+					     .folio_bytes = large ? (size_t)64 << 10 : PAGE_BYTES });
 }
 
 static void require_disk(const char *dir)
@@ -82,12 +77,12 @@ static void require_disk(const char *dir)
 	if (statfs(dir, &fs))
 		die(EXIT_USAGE, "--file %s: %m", dir);
 	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
-		die(EXIT_USAGE, "--file %s is in memory; it has to be on a disk file system", dir);
+		die(EXIT_USAGE, "--file %s is in memory, but must be on a disk file system", dir);
 }
 
-static void add_disk(struct arena *arena)
+static void add_disk(struct test_memory *mem)
 {
-	const char *dir = arena->options->file;
+	const char *dir = mem->options->file;
 	int dir_fd, fd;
 
 	if (!dir) {
@@ -99,47 +94,43 @@ static void add_disk(struct arena *arena)
 	fd = openat(dir_fd, DISK_NAME, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		die(EXIT_USAGE, "--file %s: %m", dir);
-	/* The name is not needed, and without it nothing is left behind. */
+	/* Without a name the file goes with its last descriptor, however the program ends. */
 	unlinkat(dir_fd, DISK_NAME, 0);
 	close(dir_fd);
-	add_area(arena, (struct area){ .name = "disk", .traits = AREA_DISK, .fd = fd,
-				       .folio_bytes = PAGE_BYTES });
+	add_area(mem, (struct area){ .name = "disk", .traits = AREA_DISK, .fd = fd,
+				     .folio_bytes = PAGE_BYTES });
 }
 
-static uint32_t all_pages(const struct arena *arena)
+void test_memory_open(struct test_memory *mem, const struct options *options)
 {
-	const struct area *last = &arena->areas[arena->count - 1];
+	const struct area *last;
 
-	return last->first + last->pages;
-}
-
-void arena_open(struct arena *arena, const struct options *options)
-{
-	arena->options = options;
-	add_area(arena, (struct area){ .name = "4k", .traits = AREA_ANON,
-				       .folio_bytes = PAGE_BYTES, .fd = -1 });
-	add_area(arena, (struct area){ .name = "twins", .traits = AREA_ANON | AREA_TWINS,
-				       .folio_bytes = PAGE_BYTES, .fd = -1 });
-	add_large(arena, "64k", (size_t)64 << 10);
-	add_large(arena, "2m", (size_t)2 << 20);
-	/* From here on memory that is faulted in anew may become either; no such size is no harm. */
+	mem->options = options;
+	add_area(mem, (struct area){ .name = "4k", .traits = AREA_ANON,
+				     .folio_bytes = PAGE_BYTES, .fd = -1 });
+	add_area(mem, (struct area){ .name = "mergeable", .traits = AREA_ANON | AREA_MERGEABLE,
+				     .folio_bytes = PAGE_BYTES, .fd = -1 });
+	add_large(mem, "64k", (size_t)64 << 10);
+	add_large(mem, "2m", (size_t)2 << 20);
+	/* From here on a fault may allocate 64 KiB folios or single pages; a kernel without that size is fine. */
 	thp_allow((size_t)64 << 10, false);
-	add_shmem(arena);
-	add_disk(arena);
-	arena->ledger = calloc(all_pages(arena), sizeof(*arena->ledger));
-	if (!arena->ledger)
-		die(EXIT_FAILED, "no memory for the ledger");
+	add_shmem(mem);
+	add_disk(mem);
+	last = &mem->areas[mem->count - 1];
+	mem->generations = calloc(last->first + last->pages, sizeof(*mem->generations));
+	if (!mem->generations)
+		die(EXIT_FAILED, "no memory for the generations of pages");
 }
 
-void arena_close(struct arena *arena)
+void test_memory_close(struct test_memory *mem)
 {
-	for (size_t i = 0; i < arena->count; i++) {
-		struct area *area = &arena->areas[i];
+	for (size_t i = 0; i < mem->count; i++) {
+		struct area *area = &mem->areas[i];
 
 		munmap(area->base, area->pages * PAGE_BYTES);
 		if (area->fd >= 0)
 			close(area->fd);
 	}
-	free(arena->ledger);
-	arena->count = 0;
+	free(mem->generations);
+	mem->count = 0;
 }

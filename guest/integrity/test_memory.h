@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The memory under test: areas of several kinds, and the ledger, which is never moved and says
- * which generation every page must be of.
+ * The memory under test: areas of several kinds, and an array that is never migrated and records the
+ * generation of the content of every page.
  *
- * Whoever looks into a page or changes it claims it first: a claim is a bit in the page's ledger
- * entry. So a page's content is known at every moment at which anyone looks, and a write that got
- * lost, or content that came back, cannot be mistaken for someone else's write. Movers claim
- * nothing: to them no page is ever busy.
+ * A worker claims a page, by a bit of its entry in that array, before it reads or writes the page. The
+ * expected content is therefore known at every read, and neither a lost write nor a return of old
+ * content can be mistaken for a write of another worker. Movers claim no page and respect no claim.
  */
 #ifndef INTEGRITY_TEST_MEMORY_H
 #define INTEGRITY_TEST_MEMORY_H
@@ -20,45 +19,45 @@
 #include "util.h"
 
 enum trait {
-	AREA_ANON = 1,		/* private and anonymous */
+	AREA_ANON = 1,		/* private, anonymous */
 	AREA_SHMEM = 2,		/* a memfd, shared */
 	AREA_DISK = 4,		/* a file below --file, shared */
-	AREA_TWINS = 8,		/* anonymous, pages alike in content, for KSM */
-	AREA_LARGE = 16,	/* anonymous, in folios of more than a page */
+	AREA_MERGEABLE = 8,		/* anonymous, with identical pages for KSM */
+	AREA_LARGE = 16,	/* anonymous, in large folios */
 };
 
-/* Pages that fit into an actor's scratch memory, and into a pipe of default size. */
+/* Pages that fit in a worker's scratch memory and in a pipe of default size. */
 #define SPAN_PAGES 16
 
-#define TWIN_KINDS 4		/* different pages among twins */
+#define MERGEABLE_KINDS 4		/* different contents in a generation of AREA_MERGEABLE */
 #define MOST_AREAS 6
 
 struct area {
 	const char *name;
 	unsigned int traits;
-	size_t folio_bytes;	/* of the folios it starts with */
+	size_t folio_bytes;	/* of its folios at the start */
 	char *base;
 	uint32_t pages;
-	uint32_t first;		/* number of its first page; unique over all areas */
+	uint32_t first;		/* number of its first page, unique over all areas */
 	int fd;			/* AREA_SHMEM, AREA_DISK; else -1 */
 };
 
-struct arena {
+struct test_memory {
 	const struct options *options;
 	struct area areas[MOST_AREAS];
 	size_t count;
-	atomic_uint *ledger;	/* one entry a page: generation, and BUSY while claimed */
+	atomic_uint *generations;	/* one entry a page: generation, and BUSY while claimed */
 	atomic_bool stop;
 	atomic_uint_fast64_t moves;	/* calls of move_pages(2) */
-	/* Module cycles in which the module's migrator has copied something. */
-	atomic_uint_fast64_t flips_at_work;
+	/* Module cycles in which the module's migrator has copied a batch. */
+	atomic_uint_fast64_t switches_while_busy;
 	atomic_uint errors;
 };
 
-void arena_open(struct arena *arena, const struct options *options);
-void arena_close(struct arena *arena);
+void test_memory_open(struct test_memory *mem, const struct options *options);
+void test_memory_close(struct test_memory *mem);
 
-/* The number a page carries in its words: its own, or among twins that of its kind. */
+/* The page number in a page's stamps: its own, but shared by pages that KSM is to merge. */
 uint32_t area_identity(const struct area *area, uint32_t index);
 
 static inline char *area_address(const struct area *area, uint32_t index)

@@ -10,72 +10,66 @@
 
 #include "span.h"
 
-/* No act takes seconds, even emulated and on a debug kernel: whoever takes this long hangs. */
+/* No operation takes seconds, even on an emulated debug kernel, so a worker that takes this long hangs. */
 #define STUCK_SECONDS 120
 
 /*
- * Most rest between two acts. Without it more than ten threads queue for the mmap lock and for two
- * CPUs, and pages hardly move at all: a batch waits at every one of its pages.
+ * Maximum rest between two operations. Without it more than ten threads contend for the mmap lock and
+ * for two CPUs, and pages hardly move at all, because a batch waits for each of its pages.
  */
 #define REST_NS 10000000
 
-uint32_t actor_random(struct actor *actor, uint32_t limit)
+uint32_t worker_random(struct worker *worker, uint32_t limit)
 {
-	return (xorshift64(&actor->random) >> 32) * limit >> 32;
+	return (xorshift64(&worker->random) >> 32) * limit >> 32;
 }
 
-void actor_pause(struct actor *actor)
+void worker_pause(struct worker *worker)
 {
-	sleep_ns(actor_random(actor, 2000000));
+	sleep_ns(worker_random(worker, 2000000));
 }
 
-static void *play(void *data)
+static void *worker_main(void *data)
 {
-	struct actor *actor = data;
+	struct worker *worker = data;
 
-	while (!atomic_load_explicit(&actor->arena->stop, memory_order_relaxed)) {
-		if (actor->antagonist->act(actor))
-			atomic_fetch_add_explicit(&actor->acts, 1, memory_order_relaxed);
+	while (!atomic_load_explicit(&worker->mem->stop, memory_order_relaxed)) {
+		if (worker->stressor->run_once(worker))
+			atomic_fetch_add_explicit(&worker->ops, 1, memory_order_relaxed);
 		else
 			sched_yield();
-		if (!actor->antagonist->eager)
-			sleep_ns(actor_random(actor, REST_NS));
+		if (!worker->stressor->eager)
+			sleep_ns(worker_random(worker, REST_NS));
 	}
 	return NULL;
 }
 
-static void *private_pages(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		die(EXIT_FAILED, "no memory for an actor: %m");
-	return memory;
-}
-
-void actor_start(struct actor *actor, const struct antagonist *antagonist, struct arena *arena,
-		 uint64_t seed)
+void worker_start(struct worker *worker, const struct stressor *stressor, struct test_memory *mem,
+		  uint64_t seed)
 {
 	int error;
 
-	actor->antagonist = antagonist;
-	actor->arena = arena;
-	actor->scratch = private_pages(SPAN_PAGES * PAGE_BYTES);
-	/* An odd factor spreads small seeds over all bits; | 1 because 0 would stay 0. */
-	actor->random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
-	error = pthread_create(&actor->thread, NULL, play, actor);
+	worker->stressor = stressor;
+	worker->mem = mem;
+	worker->scratch = mmap(NULL, SPAN_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (worker->scratch == MAP_FAILED)
+		die(EXIT_FAILED, "no memory for a worker: %m");
+	/* The odd factor spreads small seeds over all bits; | 1 because xorshift maps 0 to 0. */
+	worker->random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	error = pthread_create(&worker->thread, NULL, worker_main, worker);
 	if (error)
-		die(EXIT_FAILED, "cannot start %s: %s", antagonist->name, strerror(error));
+		die(EXIT_FAILED, "cannot start %s: %s", stressor->name, strerror(error));
 }
 
-void actor_join(struct actor *actor)
+void worker_join(struct worker *worker)
 {
 	struct timespec deadline;
 
 	clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STUCK_SECONDS;
-	if (pthread_timedjoin_np(actor->thread, NULL, &deadline))
-		die(EXIT_FAILED, "'%s' has not come back from an act for %d s", actor->antagonist->name,
+	if (pthread_timedjoin_np(worker->thread, NULL, &deadline))
+		die(EXIT_FAILED, "'%s' has been in one operation for %d s", worker->stressor->name,
 		     STUCK_SECONDS);
-	munmap(actor->scratch, SPAN_PAGES * PAGE_BYTES);
+	munmap(worker->scratch, SPAN_PAGES * PAGE_BYTES);
 }

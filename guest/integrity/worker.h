@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Antagonists, which get in the way of migration, and actors: the threads that play them. */
+/* Stressors, which interfere with migration, and workers, the threads that run them. */
 #ifndef INTEGRITY_WORKER_H
 #define INTEGRITY_WORKER_H
 
@@ -10,41 +10,41 @@
 
 #include "test_memory.h"
 
-struct actor;
+struct worker;
 
-struct antagonist {
+struct stressor {
 	const char *name;
-	/* Set the stage; NULL or the reason why this antagonist cannot play here. Optional. */
-	const char *(*prepare)(struct arena *arena);
-	/* Do it once; false if there was nothing to do, e.g. the page was another's. */
-	bool (*act)(struct actor *actor);
-	/* After all actors have gone. Optional. */
-	void (*finish)(struct arena *arena);
-	bool many;			/* played by --threads actors, else by one */
-	bool eager;			/* acts again at once; the others rest, and leave it CPUs and locks */
-	/* Counters of /proc/vmstat one of which must have grown, or nothing of the kind has happened. */
-	const char *proof[2];
+	/* Set up; NULL, or the reason why the stressor cannot run here. Optional. */
+	const char *(*prepare)(struct test_memory *mem);
+	/* Run one operation; false if it did nothing, e.g. because another worker had claimed the page. */
+	bool (*run_once)(struct worker *worker);
+	/* Tear down, after all workers have exited. Optional. */
+	void (*finish)(struct test_memory *mem);
+	bool many;			/* run by --threads workers, else by one */
+	bool eager;			/* no rest between operations: more CPU time and locks than others */
+	/* Counters of /proc/vmstat: if none of them grows, the stressor had no effect. */
+	const char *vmstat_counter[2];
 };
 
-struct actor {
-	const struct antagonist *antagonist;
-	struct arena *arena;
-	void *scratch;			/* SPAN_PAGES pages that nobody moves */
-	atomic_uint_fast64_t acts;
+struct worker {
+	const struct stressor *stressor;
+	struct test_memory *mem;
+	void *scratch;			/* SPAN_PAGES pages that no mover moves */
+	atomic_uint_fast64_t ops;
 	uint64_t random;
 	pthread_t thread;
 };
 
-/* A random number below `limit`. */
-uint32_t actor_random(struct actor *actor, uint32_t limit);
+/* Return a random number below `limit`. */
+uint32_t worker_random(struct worker *worker, uint32_t limit);
 
-/* Let others run, for up to 2 ms: about the time in which a batch of pages is moved. */
-void actor_pause(struct actor *actor);
+/* Sleep for up to 2 ms, about the time that a batch takes to migrate. */
+void worker_pause(struct worker *worker);
 
-void actor_start(struct actor *actor, const struct antagonist *antagonist, struct arena *arena,
-		 uint64_t seed);
+void worker_start(struct worker *worker, const struct stressor *stressor, struct test_memory *mem,
+		  uint64_t seed);
 
-/* Wait for the end of an actor whose arena is told to stop. Stuck: EXIT_FAILED. */
-void actor_join(struct actor *actor);
+/* Wait for a worker after mem->stop was set; exit with EXIT_FAILED if it hangs. */
+void worker_join(struct worker *worker);
 
 #endif

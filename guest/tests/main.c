@@ -119,19 +119,19 @@ static void test_pattern(void)
 
 static struct area area = { .name = "test", .traits = AREA_ANON, .pages = PAGES, .fd = -1 };
 
-static struct span open_span(struct arena *arena)
+static struct span open_span(struct test_memory *mem)
 {
-	arena->ledger = calloc(PAGES, sizeof(*arena->ledger));
+	mem->generations = calloc(PAGES, sizeof(*mem->generations));
 	area.base = memory;
 	for (uint32_t i = 0; i < PAGES; i++)
 		stamp_write(area_address(&area, i), i, 0);
-	return (struct span){ arena, &area, 1, 2 };
+	return (struct span){ mem, &area, 1, 2 };
 }
 
 static void test_span(void)
 {
-	struct arena arena = { 0 };
-	struct span span = open_span(&arena), neighbour = { &arena, &area, 2, 2 };
+	struct test_memory mem = { 0 };
+	struct span span = open_span(&mem), neighbour = { &mem, &area, 2, 2 };
 	struct mismatch wrong;
 
 	check_true(span_claim(&span) && !span_claim(&neighbour), "a claimed page cannot be claimed");
@@ -142,7 +142,7 @@ static void test_span(void)
 		   "a lost write is seen, and its page named");
 	span_release(&span);
 	check_true(span_claim(&neighbour), "a released page can be claimed");
-	free(arena.ledger);
+	free(mem.generations);
 }
 
 static struct {

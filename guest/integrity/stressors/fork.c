@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Forks a child that shares pages until one side writes. The pages are claimed while fork(2) takes
- * its snapshot, so the child knows what it must see however long it lives, whatever the parent does.
+ * Fork a child that shares pages until either side writes. The pages are claimed during fork(2), so the
+ * child knows their expected content until it exits, whatever the parent writes later.
  */
 #include "stressors.h"
 
@@ -16,72 +16,65 @@
 #include "../span.h"
 #include "folio.h"
 
-/* Shared memory: a child of a threaded program must not print, for a lock it needs may be held. */
+/* In shared memory, because the child must not print: another thread may have held stdio's lock at fork(2). */
 static struct mismatch *wrong;
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	wrong = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return wrong == MAP_FAILED ? "no shared memory" : NULL;
 }
 
-static bool holds(const struct span *span)
+static bool is_good(const struct span *span)
 {
 	return span_matches(span, span_address(span), 0, wrong);
 }
 
-static _Noreturn void live(struct actor *actor, const struct span *span)
+static _Noreturn void child_main(struct worker *worker, const struct span *span)
 {
 	bool good;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	good = holds(span);
-	actor_pause(actor);
-	good = good && holds(span);
+	good = is_good(span);
+	worker_pause(worker);
+	good = good && is_good(span);
 	if (good) {
-		/* Now the child's own copy. */
+		/* The store makes a private copy for the child. */
 		span_stamp(span);
-		actor_pause(actor);
-		good = holds(span);
+		worker_pause(worker);
+		good = is_good(span);
 	}
 	_exit(good ? 0 : 1);
 }
 
-static void judge(const struct span *span, int status)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-		report_wrong(span->arena, span->area, wrong, "fork");
-	else
-		report_broken(span->arena, "fork", "a child ended with wait status 0x%x", status);
-}
-
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 	int status;
 	pid_t child;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	child = fork();
 	if (child == 0)
-		live(actor, &span);
+		child_main(worker, &span);
 	span_release(&span);
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return false;
-	judge(&span, status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		report_wrong(span.mem, span.area, wrong, "fork");
+	else if (status)
+		report_broken(span.mem, "fork", "a child ended with wait status 0x%x", status);
 	return true;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	munmap(wrong, PAGE_BYTES);
 }
 
-const struct antagonist fork_antagonist = {
-	.name = "fork", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor fork_stressor = {
+	.name = "fork", .prepare = prepare, .run_once = run_once, .finish = finish,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets the kernel merge twins, and parts them again by writing. Twins written in the same tenth of
- * a second get the same generation, so they come to be alike again.
+ * Let KSM merge identical pages, and break the merge by writing. Pages that are written in the same
+ * tenth of a second get the same generation, and so become identical again.
  */
 #include "stressors.h"
 
@@ -14,35 +14,29 @@
 
 static uint64_t start_ns;
 
-static const struct area *twins(const struct arena *arena)
+static bool advise(const struct test_memory *mem, int advice)
 {
-	for (size_t i = 0; i < arena->count; i++)
-		if (arena->areas[i].traits & AREA_TWINS)
-			return &arena->areas[i];
-	return NULL;
-}
+	const struct area *area = mem->areas;
 
-static bool advise(const struct arena *arena, int advice)
-{
-	const struct area *area = twins(arena);
-
+	while (!(area->traits & AREA_MERGEABLE))
+		area++;
 	return !madvise(area->base, area->pages * PAGE_BYTES, advice);
 }
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
 	start_ns = clock_ns();
-	return ksm_scan_fast(true) && advise(arena, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
+	return ksm_scan_fast(true) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
-	/* A page that changes between two looks of ksmd is not merged, so change few. */
+	/* ksmd merges no page that changed between two of its scans, so write few. */
 	uint32_t epoch = (clock_ns() - start_ns) / EPOCH_NS;
 	struct span span;
 
-	actor_pause(actor);
-	if (!span_pick_claimed(actor, &span, AREA_TWINS, 0, 2))
+	worker_pause(worker);
+	if (!span_pick_claimed(worker, &span, AREA_MERGEABLE, 0, 2))
 		return false;
 	if (span_check(&span, "ksm")) {
 		span_stamp_as(&span, epoch);
@@ -52,13 +46,13 @@ static bool act(struct actor *actor)
 	return true;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	advise(arena, MADV_UNMERGEABLE);
+	advise(mem, MADV_UNMERGEABLE);
 }
 
-const struct antagonist ksm_antagonist = {
-	.name = "ksm", .prepare = prepare, .act = act, .finish = finish,
-	/* A fault that parts a merged page: proof that pages were merged. */
-	.proof = { "cow_ksm" },
+const struct stressor ksm_stressor = {
+	.name = "ksm", .prepare = prepare, .run_once = run_once, .finish = finish,
+	/* Counts write faults on merged pages, so it shows that pages were merged. */
+	.vmstat_counter = { "cow_ksm" },
 };

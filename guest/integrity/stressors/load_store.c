@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reads pages through their mapping, and writes them: a store that hits the page while it moves must not be lost. */
+/* Read and write pages through their mapping: a store to a page under migration must not be lost. */
 #include "stressors.h"
 
 #include "../span.h"
 
-static bool load(struct actor *actor)
+static bool load(struct worker *worker)
 {
 	struct span span;
 
-	if (!span_pick_claimed(actor, &span, ~0u, 0, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
 		return false;
 	span_check(&span, "read");
 	span_release(&span);
 	return true;
 }
 
-const struct antagonist read_antagonist = {
-	.name = "read", .act = load, .many = true,
+const struct stressor read_stressor = {
+	.name = "read", .run_once = load, .many = true,
 };
 
-static bool store(struct actor *actor)
+static bool store(struct worker *worker)
 {
 	struct span span;
 
-	/* Twins that everybody writes would never be alike. */
-	if (!span_pick_claimed(actor, &span, ~0u, AREA_TWINS, SPAN_PAGES))
+	/* Pages that all writers store to would never be identical. */
+	if (!span_pick_claimed(worker, &span, ~0u, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	if (span_check(&span, "write")) {
 		span_stamp(&span);
@@ -34,6 +34,6 @@ static bool store(struct actor *actor)
 	return true;
 }
 
-const struct antagonist write_antagonist = {
-	.name = "write", .act = store, .many = true,
+const struct stressor write_stressor = {
+	.name = "write", .run_once = store, .many = true,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Locks and unlocks memory, which moves its folios between LRU lists while others isolate them. */
+/* Lock and unlock memory, which moves its folios between LRU lists while migration isolates them. */
 #include "stressors.h"
 
 #include <sys/mman.h>
@@ -8,17 +8,17 @@
 
 #define MOST_PAGES 600	/* more than one THP, and parts of two */
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 	bool locked;
 
-	if (!span_pick(actor, &span, ~0u, 0, MOST_PAGES))
+	if (!span_pick(worker, &span, ~0u, 0, MOST_PAGES))
 		return false;
-	/* Fails half done where another actor has taken all access away, so it is undone either way. */
+	/* mlock(2) fails halfway at pages that mprotect has made inaccessible, so undo it in any case. */
 	locked = !mlock(span_address(&span), span_bytes(&span));
-	actor_pause(actor);
+	worker_pause(worker);
 	return !munlock(span_address(&span), span_bytes(&span)) && locked;
 }
 
-const struct antagonist mlock_antagonist = { .name = "mlock", .act = act };
+const struct stressor mlock_stressor = { .name = "mlock", .run_once = run_once };

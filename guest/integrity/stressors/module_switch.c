@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changes the migrator under load and, given a module, brings one in and takes it away again. What
- * must be refused is tried as well, and must change nothing.
+ * Select migrators under load and, with --module, load, select, deselect and unload a module. Try values
+ * and actions that the kernel must refuse, and check that they change nothing.
  */
 #include "stressors.h"
 
@@ -19,8 +19,8 @@
 #include "sysfs.h"
 
 #define MOST_THREADS 64
-#define PATIENCE_NS UINT64_C(10000000000)	/* for batches in flight on a slow debug kernel */
-#define WORK_NS UINT64_C(100000000)		/* a batch or two on such a kernel */
+#define UNLOAD_NS UINT64_C(10000000000)	/* limit for batches in flight on a slow debug kernel */
+#define BATCH_NS UINT64_C(100000000)		/* time for a batch or two on such a kernel */
 
 static bool module_load(const char *path)
 {
@@ -37,101 +37,95 @@ static bool module_load(const char *path)
 	return loaded;
 }
 
-/* The kernel's name for it: the file's, without its suffix and with _ for -. */
-static void module_name(const char *path, char *name, size_t size)
+static bool module_unload(const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	char name[64];
 
-	snprintf(name, size, "%s", slash ? slash + 1 : path);
+	/* The kernel's name of a module is its file's, without suffix and with _ for -. */
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
 	name[strcspn(name, ".")] = '\0';
 	for (char *c = name; *c; c++)
 		if (*c == '-')
 			*c = '_';
-}
-
-static bool module_unload(const char *path)
-{
-	char name[64];
-
-	module_name(path, name, sizeof(name));
 	return !syscall(SYS_delete_module, name, O_NONBLOCK);
 }
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
 	struct migrators migrators;
 
-	(void)arena;
+	(void)mem;
 	if (!migrators_list(&migrators))
 		die(EXIT_MISSING, "--switch: no " MIGRATION_DIR "/migrator: %m (CONFIG_FERRY)");
 	return NULL;
 }
 
-/* Select a migrator and see that it is selected; nobody else selects meanwhile. */
-static bool select_and_see(struct arena *arena, const char *name)
+/* Select a migrator and check that it is selected; no other thread selects one. */
+static bool select_and_check(struct test_memory *mem, const char *name)
 {
 	struct migrators now;
 
 	if (!migrator_select(name)) {
-		report_broken(arena, "flip", "cannot select '%s': %m", name);
+		report_broken(mem, "switch", "cannot select '%s': %m", name);
 		return false;
 	}
 	if (migrators_list(&now) && !strcmp(now.names[now.selected], name))
 		return true;
-	report_broken(arena, "flip", "selected '%s', but '%s' is", name, now.names[now.selected]);
+	report_broken(mem, "switch", "selected '%s', but the selected one is '%s'", name, now.names[now.selected]);
 	return false;
 }
 
-static void must_refuse(struct arena *arena, const char *path, const char *value)
+static void check_refused(struct test_memory *mem, const char *path, const char *value)
 {
 	char before[512], after[512];
 
 	if (!sysfs_read_line(path, before, sizeof(before))) {
-		report_broken(arena, "flip", "cannot read %s: %m", path);
+		report_broken(mem, "switch", "cannot read %s: %m", path);
 		return;
 	}
 	if (sysfs_write(path, value))
-		report_broken(arena, "flip", "%s takes '%s'", path, value);
+		report_broken(mem, "switch", "%s accepts '%s'", path, value);
 	else if (errno != EINVAL)
-		report_broken(arena, "flip", "%s refuses '%s', but with: %m", path, value);
+		report_broken(mem, "switch", "%s refuses '%s' with the wrong error: %m", path, value);
 	sysfs_read_line(path, after, sizeof(after));
 	if (strcmp(before, after))
-		report_broken(arena, "flip", "%s was '%s' and after a refusal is '%s'", path, before, after);
+		report_broken(mem, "switch", "%s changed from '%s' to '%s' by a refused value", path, before, after);
 }
 
-/* Another number of threads, if the migrator has threads at all. */
-static void change_threads(struct actor *actor, const char *migrator, bool restore)
+/* Change the number of threads, if the migrator has that setting. */
+static void change_threads(struct worker *worker, const char *migrator, bool restore)
 {
 	char path[128], value[16];
 
 	snprintf(path, sizeof(path), MIGRATION_DIR "/%s/threads", migrator);
 	if (access(path, W_OK))
 		return;
-	snprintf(value, sizeof(value), "%u", 1 + actor_random(actor, MOST_THREADS));
-	/* A module that goes away takes its settings with it: nothing to restore. */
+	snprintf(value, sizeof(value), "%u", 1 + worker_random(worker, MOST_THREADS));
+	/* The settings of a module go with it, so there is nothing to restore. */
 	if (!(restore ? sysfs_set_until_exit(path, value) : sysfs_write(path, value)))
-		report_broken(actor->arena, "flip", "%s refuses '%s': %m", path, value);
-	must_refuse(actor->arena, path, "0");
-	must_refuse(actor->arena, path, "65");
+		report_broken(worker->mem, "switch", "%s refuses '%s': %m", path, value);
+	check_refused(worker->mem, path, "0");
+	check_refused(worker->mem, path, "65");
 }
 
-static bool flip(struct actor *actor)
+static bool switch_migrator(struct worker *worker)
 {
 	struct migrators migrators;
 	const char *name;
 
 	if (!migrators_list(&migrators) || !migrators.count) {
-		report_broken(actor->arena, "flip", "the selector is gone");
+		report_broken(worker->mem, "switch", "no migrator is listed");
 		return false;
 	}
-	name = migrators.names[actor_random(actor, migrators.count)];
-	change_threads(actor, name, true);
-	must_refuse(actor->arena, MIGRATION_DIR "/migrator", "no-such-migrator");
-	return select_and_see(actor->arena, name);
+	name = migrators.names[worker_random(worker, migrators.count)];
+	change_threads(worker, name, true);
+	check_refused(worker->mem, MIGRATION_DIR "/migrator", "no-such-migrator");
+	return select_and_check(worker->mem, name);
 }
 
-/* The migrator that is in the list now and was not before; NULL if there is none. */
-static const char *newcomer(const struct migrators *before, struct migrators *now)
+/* Return the migrator that is listed now and was not before, or NULL. */
+static const char *new_migrator(const struct migrators *before, struct migrators *now)
 {
 	if (!migrators_list(now))
 		return NULL;
@@ -141,33 +135,24 @@ static const char *newcomer(const struct migrators *before, struct migrators *no
 	return NULL;
 }
 
-/* A module in use says EAGAIN ("try again") or EBUSY, as rmmod -w and rmmod see it. */
+/* Unloading a module in use fails with EAGAIN or EBUSY. */
 static bool in_use(int error)
 {
 	return error == EAGAIN || error == EBUSY;
 }
 
-static bool unload_patiently(struct arena *arena, const char *path)
+static bool unload_when_idle(struct test_memory *mem, const char *path)
 {
 	uint64_t start = clock_ns();
 
 	while (!module_unload(path)) {
-		if (!in_use(errno) || clock_ns() - start > PATIENCE_NS) {
-			report_broken(arena, "flip", "cannot unload %s, which is not selected: %m", path);
+		if (!in_use(errno) || clock_ns() - start > UNLOAD_NS) {
+			report_broken(mem, "switch", "cannot unload %s, which is not selected: %m", path);
 			return false;
 		}
 		sleep_ns(1000000);
 	}
 	return true;
-}
-
-/* While selected it has to stay, whatever is tried. */
-static void must_stay(struct arena *arena, const char *path)
-{
-	if (module_unload(path))
-		report_broken(arena, "flip", "%s can be unloaded while selected", path);
-	else if (!in_use(errno))
-		report_broken(arena, "flip", "unloading %s while selected fails, but with: %m", path);
 }
 
 static uint64_t batches_of(const char *migrator)
@@ -178,67 +163,71 @@ static uint64_t batches_of(const char *migrator)
 	return sysfs_read_line(path, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
 }
 
-/* A migrator that nobody gives work to is no load to be unloaded under. */
-static void await_work(struct actor *actor, const char *migrator)
+/* Wait until the migrator has copied a batch; without one the unload would not be under load. */
+static void wait_for_batch(struct worker *worker, const char *migrator)
 {
 	uint64_t before = batches_of(migrator), start = clock_ns();
 
 	do {
-		actor_pause(actor);
+		worker_pause(worker);
 		if (batches_of(migrator) != before) {
-			atomic_fetch_add(&actor->arena->flips_at_work, 1);
+			atomic_fetch_add(&worker->mem->switches_while_busy, 1);
 			return;
 		}
-	} while (clock_ns() - start < WORK_NS);
+	} while (clock_ns() - start < BATCH_NS);
 }
 
-static bool use(struct actor *actor, const char *migrator, const char *path)
+static bool use_migrator(struct worker *worker, const char *migrator, const char *path)
 {
-	/* Settings are written both before and while it is at work. */
-	change_threads(actor, migrator, false);
-	if (!select_and_see(actor->arena, migrator))
+	/* Change settings before the migrator is selected and while it copies. */
+	change_threads(worker, migrator, false);
+	if (!select_and_check(worker->mem, migrator))
 		return false;
-	await_work(actor, migrator);
-	change_threads(actor, migrator, false);
-	must_stay(actor->arena, path);
-	actor_pause(actor);
-	return select_and_see(actor->arena, actor_random(actor, 2) ? "off" : "kernel");
+	wait_for_batch(worker, migrator);
+	change_threads(worker, migrator, false);
+	if (module_unload(path))
+		report_broken(worker->mem, "switch", "%s can be unloaded while selected", path);
+	else if (!in_use(errno))
+		report_broken(worker->mem, "switch", "unloading %s while selected fails with the wrong error: %m",
+			      path);
+	worker_pause(worker);
+	return select_and_check(worker->mem, worker_random(worker, 2) ? "off" : "kernel");
 }
 
-static bool cycle(struct actor *actor)
+static bool load_and_unload(struct worker *worker)
 {
-	const char *path = actor->arena->options->module;
+	const char *path = worker->mem->options->module;
 	struct migrators before, now;
 	const char *migrator;
 
 	if (!migrators_list(&before) || !module_load(path)) {
-		report_broken(actor->arena, "flip", "cannot load %s: %m", path);
+		report_broken(worker->mem, "switch", "cannot load %s: %m", path);
 		return false;
 	}
-	migrator = newcomer(&before, &now);
+	migrator = new_migrator(&before, &now);
 	if (!migrator)
-		report_broken(actor->arena, "flip", "%s is loaded, but no migrator has come", path);
-	else if (!use(actor, migrator, path))
+		report_broken(worker->mem, "switch", "%s is loaded, but no new migrator is listed", path);
+	else if (!use_migrator(worker, migrator, path))
 		return false;
-	if (!unload_patiently(actor->arena, path))
+	if (!unload_when_idle(worker->mem, path))
 		return false;
-	if (newcomer(&before, &now))
-		report_broken(actor->arena, "flip", "%s is unloaded, but its migrator is listed", path);
+	if (new_migrator(&before, &now))
+		report_broken(worker->mem, "switch", "%s is unloaded, but its migrator is listed", path);
 	return true;
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
-	actor_pause(actor);
-	return actor->arena->options->module ? cycle(actor) : flip(actor);
+	worker_pause(worker);
+	return worker->mem->options->module ? load_and_unload(worker) : switch_migrator(worker);
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	if (arena->options->module && !atomic_load(&arena->flips_at_work))
-		report_broken(arena, "flip", "no load: the module's migrator has copied nothing");
+	if (mem->options->module && !atomic_load(&mem->switches_while_busy))
+		report_broken(mem, "switch", "no load: the module's migrator has copied no batch");
 }
 
-const struct antagonist flip_antagonist = {
-	.name = "flip", .prepare = prepare, .act = act, .finish = finish, .eager = true,
+const struct stressor switch_stressor = {
+	.name = "switch", .prepare = prepare, .run_once = run_once, .finish = finish, .eager = true,
 };

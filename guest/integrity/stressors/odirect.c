@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * O_DIRECT: the device reads and writes the pages themselves while a pin holds them. Known content
- * is put on the device from memory that never moves, then read into pages that do.
+ * O_DIRECT: the device reads and writes the pages themselves, through a pin. Known content is written to
+ * the device from memory that is never migrated, then read into pages that are, and the reverse.
  */
 #include "stressors.h"
 
@@ -26,15 +26,15 @@ static int open_disk(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/" DISK_NAME, dir);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600);
-	/* The name is not needed, and without it nothing is left behind. */
+	/* Without a name the file goes with its last descriptor, however the program ends. */
 	unlink(path);
 	return fd;
 }
 
-/* Not a memfd: tmpfs takes O_DIRECT but copies, and no page would be pinned. */
-static const char *prepare(struct arena *arena)
+/* A memfd will not do: tmpfs accepts O_DIRECT but copies, so no page would be pinned. */
+static const char *prepare(struct test_memory *mem)
 {
-	const char *dir = arena->options->file;
+	const char *dir = mem->options->file;
 
 	device = dir ? open_disk(dir) : -1;
 	if (device >= 0)
@@ -45,65 +45,65 @@ static const char *prepare(struct arena *arena)
 	return device < 0 ? "the loop device does not take O_DIRECT" : NULL;
 }
 
-static bool put(struct arena *arena, const void *memory, size_t bytes)
+static bool write_device(struct test_memory *mem, const void *memory, size_t bytes)
 {
 	if (pwrite(device, memory, bytes, 0) == (ssize_t)bytes)
 		return true;
-	report_broken(arena, "odirect", "O_DIRECT write of %zu bytes: %m", bytes);
+	report_broken(mem, "odirect", "O_DIRECT write of %zu bytes: %m", bytes);
 	return false;
 }
 
-static bool get(struct arena *arena, void *memory, size_t bytes)
+static bool read_device(struct test_memory *mem, void *memory, size_t bytes)
 {
 	if (pread(device, memory, bytes, 0) == (ssize_t)bytes)
 		return true;
-	report_broken(arena, "odirect", "O_DIRECT read of %zu bytes: %m", bytes);
+	report_broken(mem, "odirect", "O_DIRECT read of %zu bytes: %m", bytes);
 	return false;
 }
 
-/* Device to moving pages: what the device wrote through the pin must be there, and stay. */
-static void read_into(struct actor *actor, const struct span *span)
+/* From the device to migrated pages: the data that the device wrote through the pin must arrive and stay. */
+static void read_into(struct worker *worker, const struct span *span)
 {
-	span_draw(span, actor->scratch, 1);
-	if (!put(span->arena, actor->scratch, span_bytes(span)) ||
-	    !get(span->arena, span_address(span), span_bytes(span)))
+	span_stamp_copy(span, worker->scratch, 1);
+	if (!write_device(span->mem, worker->scratch, span_bytes(span)) ||
+	    !read_device(span->mem, span_address(span), span_bytes(span)))
 		return;
 	span_advance(span);
 	span_check(span, "odirect");
-	actor_pause(actor);
+	worker_pause(worker);
 	span_check(span, "odirect");
 }
 
-/* Moving pages to device: the device must see what the CPU stored last. */
-static void write_from(struct actor *actor, const struct span *span)
+/* From migrated pages to the device: the device must read the CPU's last store. */
+static void write_from(struct worker *worker, const struct span *span)
 {
 	span_stamp(span);
-	if (put(span->arena, span_address(span), span_bytes(span)) &&
-	    get(span->arena, actor->scratch, span_bytes(span)))
-		span_check_copy(span, actor->scratch, "odirect");
+	if (write_device(span->mem, span_address(span), span_bytes(span)) &&
+	    read_device(span->mem, worker->scratch, span_bytes(span)))
+		span_check_copy(span, worker->scratch, "odirect");
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
-	if (actor_random(actor, 4))
-		read_into(actor, &span);
+	if (worker_random(worker, 4))
+		read_into(worker, &span);
 	else
-		write_from(actor, &span);
+		write_from(worker, &span);
 	span_release(&span);
 	return true;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	close(device);
 	loopdev_close(&loop);
 }
 
-const struct antagonist odirect_antagonist = {
-	.name = "odirect", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor odirect_stressor = {
+	.name = "odirect", .prepare = prepare, .run_once = run_once, .finish = finish,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Takes large folios apart in every way there is, and has new ones made. */
+/* Split large folios by discard, unmap and debugfs, and make new ones by faults and collapse. */
 #include "stressors.h"
 
 #include <stdio.h>
@@ -15,18 +15,18 @@
 
 #define MOST_PAGES 600	/* more than one THP, and parts of two */
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	/* Optional: the other ways need no debugfs. */
+	/* Optional: only split_by_debugfs() needs it. */
 	if (access(THP_SPLIT_FILE, W_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	for (size_t i = 0; i < arena->count; i++)
-		if (arena->areas[i].traits & AREA_LARGE)
+	for (size_t i = 0; i < mem->count; i++)
+		if (mem->areas[i].traits & AREA_LARGE)
 			return NULL;
 	return "no large folios to split";
 }
 
-/* New memory holds zeros; anything else is someone else's data. */
+/* New memory must be zero: any other content leaks another owner's data. */
 static void require_zeros(const struct span *span)
 {
 	const volatile uint64_t *words = (const void *)span_address(span);
@@ -37,7 +37,7 @@ static void require_zeros(const struct span *span)
 		struct mismatch wrong = { area_identity(span->area, index), i % PAGE_WORDS, 0, found };
 
 		if (found) {
-			report_wrong(span->arena, span->area, &wrong, "split");
+			report_wrong(span->mem, span->area, &wrong, "split");
 			return;
 		}
 	}
@@ -45,12 +45,12 @@ static void require_zeros(const struct span *span)
 
 static bool discard(const struct span *span)
 {
-	/* Fails at the first mapping that is locked, when those before it are gone already. */
+	/* Fails at the first locked VMA, after it has discarded the ones before. */
 	return !madvise(span_address(span), span_bytes(span), MADV_DONTNEED);
 }
 
-/* Unmapping a part and mapping anew, in one step so that nobody's mmap(2) gets in between. */
-static bool map_anew(const struct span *span)
+/* Replace a part of the mapping in one call, so that no other thread's mmap(2) takes the address range. */
+static bool remap(const struct span *span)
 {
 	if (mmap(span_address(span), span_bytes(span), PROT_READ | PROT_WRITE,
 		 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
@@ -59,13 +59,13 @@ static bool map_anew(const struct span *span)
 	return true;
 }
 
-static bool replace(struct actor *actor, bool (*drop)(const struct span *))
+static bool replace(struct worker *worker, bool (*drop)(const struct span *))
 {
 	struct span span;
 	bool dropped = false;
 
-	/* Twins would lose MADV_MERGEABLE, and are not large. */
-	if (!span_pick_claimed(actor, &span, AREA_LARGE, 0, MOST_PAGES))
+	/* AREA_MERGEABLE is excluded: it has no large folios, and would lose MADV_MERGEABLE. */
+	if (!span_pick_claimed(worker, &span, AREA_LARGE, 0, MOST_PAGES))
 		return false;
 	if (span_check(&span, "split")) {
 		dropped = drop(&span);
@@ -77,42 +77,42 @@ static bool replace(struct actor *actor, bool (*drop)(const struct span *))
 	return dropped;
 }
 
-static bool split_by_debugfs(struct actor *actor)
+static bool split_by_debugfs(struct worker *worker)
 {
 	struct span span;
-	char order[128];
+	char command[128];
 
-	if (!span_pick(actor, &span, AREA_LARGE, 0, MOST_PAGES))
+	if (!span_pick(worker, &span, AREA_LARGE, 0, MOST_PAGES))
 		return false;
-	snprintf(order, sizeof(order), "%d,0x%lx,0x%lx", (int)getpid(),
+	snprintf(command, sizeof(command), "%d,0x%lx,0x%lx", (int)getpid(),
 		 (unsigned long)span_address(&span), (unsigned long)span_address(&span) + span_bytes(&span));
-	return sysfs_write(THP_SPLIT_FILE, order);
+	return sysfs_write(THP_SPLIT_FILE, command);
 }
 
-static bool collapse(struct actor *actor)
+static bool collapse(struct worker *worker)
 {
 	struct span span;
 	char *block;
 
-	if (!span_pick(actor, &span, AREA_LARGE, 0, 1))
+	if (!span_pick(worker, &span, AREA_LARGE, 0, 1))
 		return false;
 	block = (char *)((uintptr_t)span_address(&span) & ~(FOLIO_ALIGN - 1));
-	/* Fails where pages are pinned or the block is of several mappings. */
+	/* Fails if pages are pinned, or if the block has several VMAs. */
 	return !madvise(block, FOLIO_ALIGN, MADV_COLLAPSE);
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
-	actor_pause(actor);
-	switch (actor_random(actor, 4)) {
-	case 0: return replace(actor, discard);
-	case 1: return replace(actor, map_anew);
-	case 2: return split_by_debugfs(actor);
-	default: return collapse(actor);
+	worker_pause(worker);
+	switch (worker_random(worker, 4)) {
+	case 0: return replace(worker, discard);
+	case 1: return replace(worker, remap);
+	case 2: return split_by_debugfs(worker);
+	default: return collapse(worker);
 	}
 }
 
-const struct antagonist split_antagonist = {
-	.name = "split", .prepare = prepare, .act = act,
-	.proof = { "thp_split_page", "thp_deferred_split_page" },
+const struct stressor split_stressor = {
+	.name = "split", .prepare = prepare, .run_once = run_once,
+	.vmstat_counter = { "thp_split_page", "thp_deferred_split_page" },
 };

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* All antagonists; each has a file of its own, or shares one with its mirror image. */
+/* All stressors: one a file, but for pairs that differ in direction only. */
 #ifndef STRESSORS_H
 #define STRESSORS_H
 
 #include "../worker.h"
 
-extern const struct antagonist read_antagonist;
-extern const struct antagonist write_antagonist;
-extern const struct antagonist fork_antagonist;
-extern const struct antagonist mlock_antagonist;
-extern const struct antagonist mprotect_antagonist;
-extern const struct antagonist ksm_antagonist;
-extern const struct antagonist swap_antagonist;
-extern const struct antagonist split_antagonist;
-extern const struct antagonist readfile_antagonist;
-extern const struct antagonist writefile_antagonist;
-extern const struct antagonist readdisk_antagonist;
-extern const struct antagonist writedisk_antagonist;
-extern const struct antagonist vmsplice_antagonist;
-extern const struct antagonist odirect_antagonist;
-extern const struct antagonist uring_antagonist;
+extern const struct stressor read_stressor;
+extern const struct stressor write_stressor;
+extern const struct stressor fork_stressor;
+extern const struct stressor mlock_stressor;
+extern const struct stressor mprotect_stressor;
+extern const struct stressor ksm_stressor;
+extern const struct stressor swap_stressor;
+extern const struct stressor split_stressor;
+extern const struct stressor readfile_stressor;
+extern const struct stressor writefile_stressor;
+extern const struct stressor readdisk_stressor;
+extern const struct stressor writedisk_stressor;
+extern const struct stressor vmsplice_stressor;
+extern const struct stressor odirect_stressor;
+extern const struct stressor uring_stressor;
 
-/* Played only with --flip. */
-extern const struct antagonist flip_antagonist;
+/* Run only with --switch. */
+extern const struct stressor switch_stressor;
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Swaps memory out; whoever looks at it next brings it back, through the swap cache. */
+/* Swap memory out; the next access brings it back through the swap cache. */
 #include "stressors.h"
 
 #include <sys/mman.h>
@@ -9,33 +9,33 @@
 #include "blockdev.h"
 
 #define MOST_PAGES 256
-#define LARGEST ((size_t)64 << 20)	/* it costs as much memory as it holds */
+#define LARGEST ((size_t)64 << 20)	/* the device is in memory and takes this much of it */
 
 static struct swapdev swap;
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	size_t bytes = arena->options->bytes / 2 & ~(PAGE_BYTES - 1);
+	size_t bytes = mem->options->bytes / 2 & ~(PAGE_BYTES - 1);
 
 	return swapdev_open(&swap, bytes < LARGEST ? bytes : LARGEST);
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
 	struct span span;
 
-	actor_pause(actor);
-	/* No claim: those who use the pages must not notice. Fails where pages are locked. */
-	return span_pick(actor, &span, AREA_ANON | AREA_SHMEM, 0, MOST_PAGES) &&
+	worker_pause(worker);
+	/* Without a claim, because swap must be invisible to users of the pages. Fails if pages are locked. */
+	return span_pick(worker, &span, AREA_ANON | AREA_SHMEM, 0, MOST_PAGES) &&
 	       !madvise(span_address(&span), span_bytes(&span), MADV_PAGEOUT);
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
 	if (!swapdev_close(&swap))
-		report_broken(arena, "swap", "swapoff: %m");
+		report_broken(mem, "swap", "swapoff: %m");
 }
 
-const struct antagonist swap_antagonist = {
-	.name = "swap", .prepare = prepare, .act = act, .finish = finish, .proof = { "pswpout" },
+const struct stressor swap_stressor = {
+	.name = "swap", .prepare = prepare, .run_once = run_once, .finish = finish, .vmstat_counter = { "pswpout" },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io_uring fixed buffers: pages pinned for long, and written and read by the kernel through the
- * pin, not through the mapping. Before, during and after, mapping and pin must be the same page.
+ * io_uring fixed buffers: the kernel holds a long-term pin, and reads and writes the pages through the
+ * pin, not through the mapping. Mapping and pin must always refer to the same page.
  */
 #include "stressors.h"
 
@@ -17,7 +17,7 @@
 #include "../report.h"
 #include "../span.h"
 
-/* As much of io_uring as one request at a time needs, by raw system calls. */
+/* The part of io_uring that one request at a time needs, by raw system calls. */
 struct uring {
 	int fd;
 	void *rings;
@@ -34,7 +34,7 @@ static void *map_ring(int fd, size_t bytes, off_t what)
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, what);
 }
 
-/* Both rings lie in one mapping (IORING_FEAT_SINGLE_MMAP, since Linux 5.4). */
+/* Both rings are in one mapping (IORING_FEAT_SINGLE_MMAP, since Linux 5.4). */
 static size_t rings_bytes(const struct io_uring_params *params)
 {
 	size_t sq = params->sq_off.array + params->sq_entries * sizeof(uint32_t);
@@ -59,38 +59,9 @@ static bool uring_open(struct uring *ring)
 	return false;
 }
 
-static void uring_close(struct uring *ring)
-{
-	munmap(ring->rings, ring->rings_bytes);
-	munmap(ring->entries, ring->entries_bytes);
-	close(ring->fd);
-}
-
-static bool uring_pin(struct uring *ring, void *memory, size_t bytes)
-{
-	struct iovec buffer = { memory, bytes };
-
-	return !syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS, &buffer, 1);
-}
-
-static bool uring_unpin(struct uring *ring)
-{
-	return !syscall(SYS_io_uring_register, ring->fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
-}
-
 static _Atomic uint32_t *ring_word(const struct uring *ring, uint32_t offset)
 {
 	return (_Atomic uint32_t *)((char *)ring->rings + offset);
-}
-
-static void submit(struct uring *ring, const struct io_uring_sqe *request)
-{
-	_Atomic uint32_t *tail = ring_word(ring, ring->params.sq_off.tail);
-	uint32_t slot = atomic_load(tail) & (ring->params.sq_entries - 1);
-
-	ring->entries[slot] = *request;
-	atomic_store(ring_word(ring, ring->params.sq_off.array) + slot, slot);
-	atomic_store(tail, atomic_load(tail) + 1);
 }
 
 static int take_result(struct uring *ring)
@@ -107,12 +78,15 @@ static int take_result(struct uring *ring)
 
 static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memory, size_t bytes)
 {
-	struct io_uring_sqe request = {
-		.opcode = opcode, .fd = fd, .addr = (uintptr_t)memory, .len = bytes,
-	};
+	_Atomic uint32_t *tail = ring_word(ring, ring->params.sq_off.tail);
+	uint32_t slot = atomic_load(tail) & (ring->params.sq_entries - 1);
 	uint32_t to_submit = 1;
 
-	submit(ring, &request);
+	ring->entries[slot] = (struct io_uring_sqe){
+		.opcode = opcode, .fd = fd, .addr = (uintptr_t)memory, .len = bytes,
+	};
+	atomic_store(ring_word(ring, ring->params.sq_off.array) + slot, slot);
+	atomic_store(tail, atomic_load(tail) + 1);
 	for (;;) {
 		long done = syscall(SYS_io_uring_enter, ring->fd, to_submit, 1, IORING_ENTER_GETEVENTS,
 				    NULL, 0);
@@ -121,7 +95,7 @@ static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memo
 			return -errno;
 		if (done > 0)
 			to_submit = 0;
-		/* A completion is there once the tail is ahead of the head. */
+		/* The completion has arrived when the tail is ahead of the head. */
 		if (atomic_load(ring_word(ring, ring->params.cq_off.tail)) !=
 		    atomic_load(ring_word(ring, ring->params.cq_off.head)))
 			return take_result(ring);
@@ -131,9 +105,9 @@ static ssize_t uring_transfer(struct uring *ring, int opcode, int fd, void *memo
 static struct uring ring;
 static int file = -1;
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	if (!uring_open(&ring))
 		return "no io_uring (CONFIG_IO_URING, or forbidden)";
 	file = memfd_create("uring", MFD_CLOEXEC);
@@ -146,16 +120,16 @@ static bool transfer(const struct span *span, int opcode)
 
 	if (done == (ssize_t)span_bytes(span))
 		return true;
-	report_broken(span->arena, "uring", "transfer of %zu bytes: %s", span_bytes(span),
+	report_broken(span->mem, "uring", "transfer of %zu bytes: %s", span_bytes(span),
 		      done < 0 ? strerror(-done) : "cut short");
 	return false;
 }
 
-static void write_through_pin(struct actor *actor, const struct span *span)
+static void write_through_pin(struct worker *worker, const struct span *span)
 {
-	span_draw(span, actor->scratch, 1);
-	if (pwrite(file, actor->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span)) {
-		report_broken(span->arena, "uring", "pwrite: %m");
+	span_stamp_copy(span, worker->scratch, 1);
+	if (pwrite(file, worker->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span)) {
+		report_broken(span->mem, "uring", "pwrite: %m");
 		return;
 	}
 	if (transfer(span, IORING_OP_READ_FIXED)) {
@@ -164,45 +138,49 @@ static void write_through_pin(struct actor *actor, const struct span *span)
 	}
 }
 
-static void read_through_pin(struct actor *actor, const struct span *span)
+static void read_through_pin(struct worker *worker, const struct span *span)
 {
 	span_stamp(span);
 	if (!transfer(span, IORING_OP_WRITE_FIXED))
 		return;
-	if (pread(file, actor->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span))
-		report_broken(span->arena, "uring", "pread: %m");
+	if (pread(file, worker->scratch, span_bytes(span), 0) != (ssize_t)span_bytes(span))
+		report_broken(span->mem, "uring", "pread: %m");
 	else
-		span_check_copy(span, actor->scratch, "uring");
+		span_check_copy(span, worker->scratch, "uring");
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
+	struct iovec buffer;
 	struct span span;
 	bool pinned;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
-	/* Fails where a page cannot be brought to where it may stay for long; try others. */
-	pinned = uring_pin(&ring, span_address(&span), span_bytes(&span));
+	/* Fails if the kernel cannot migrate a page to memory that allows long-term pins; try others. */
+	buffer = (struct iovec){ span_address(&span), span_bytes(&span) };
+	pinned = !syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &buffer, 1);
 	if (pinned) {
-		actor_pause(actor);
-		write_through_pin(actor, &span);
-		actor_pause(actor);
-		read_through_pin(actor, &span);
-		uring_unpin(&ring);
+		worker_pause(worker);
+		write_through_pin(worker, &span);
+		worker_pause(worker);
+		read_through_pin(worker, &span);
+		syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_BUFFERS, NULL, 0);
 		span_check(&span, "uring");
 	}
 	span_release(&span);
 	return pinned;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
-	uring_close(&ring);
+	(void)mem;
+	munmap(ring.rings, ring.rings_bytes);
+	munmap(ring.entries, ring.entries_bytes);
+	close(ring.fd);
 	close(file);
 }
 
-const struct antagonist uring_antagonist = {
-	.name = "uring", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor uring_stressor = {
+	.name = "uring", .prepare = prepare, .run_once = run_once, .finish = finish,
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holds references by vmsplice(2): a page in a pipe must not move away from the pipe. What is
- * written to the mapping meanwhile comes out of the pipe if the memory is shared; private memory
- * may have been copied on write (after fork, or on its way back from swap), and then the pipe
- * keeps the page as it was.
+ * Hold references by vmsplice(2): migration must not replace a page that a pipe refers to. A store to the
+ * mapping while the page is in the pipe is read from the pipe if the memory is shared. Private memory may
+ * have been copied on write (after fork, or on its return from swap); the pipe then keeps the old content.
  */
 #include "stressors.h"
 
@@ -18,19 +17,10 @@
 
 static int pipe_ends[2];
 
-static const char *prepare(struct arena *arena)
+static const char *prepare(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	return pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) ? "no pipe" : NULL;
-}
-
-/* A pipe has room for SPAN_PAGES by default, for less if the user has many pipes. */
-static bool fill_pipe(const struct span *span)
-{
-	struct iovec memory = { span_address(span), span_bytes(span) };
-	ssize_t put = vmsplice(pipe_ends[1], &memory, 1, SPLICE_F_NONBLOCK);
-
-	return put == (ssize_t)span_bytes(span);
 }
 
 static size_t drain_pipe(char *copy)
@@ -47,55 +37,58 @@ static void check_page(const struct span *page, const char *copy, bool written)
 {
 	struct mismatch wrong;
 
-	/* Generations count down here: the ledger has the newest. */
+	/* One generation back: the recorded one is that of the mapping. */
 	if (written && !(page->area->traits & AREA_SHMEM) && span_matches(page, copy, -1, &wrong))
 		return;
 	span_check_copy(page, copy, "vmsplice");
 }
 
-static void hold(struct actor *actor, const struct span *span)
+static void check_pipe(struct worker *worker, const struct span *span)
 {
-	bool write = actor_random(actor, 2);
+	bool write = worker_random(worker, 2);
 
-	actor_pause(actor);
+	worker_pause(worker);
 	if (write)
 		span_stamp(span);
-	actor_pause(actor);
-	if (drain_pipe(actor->scratch) != span_bytes(span)) {
-		report_broken(span->arena, "vmsplice", "the pipe gave less than it took");
+	worker_pause(worker);
+	if (drain_pipe(worker->scratch) != span_bytes(span)) {
+		report_broken(span->mem, "vmsplice", "the pipe gave less than it took");
 		return;
 	}
 	for (uint32_t i = 0; i < span->count; i++) {
-		struct span page = { span->arena, span->area, span->first + i, 1 };
+		struct span page = { span->mem, span->area, span->first + i, 1 };
 
-		check_page(&page, (char *)actor->scratch + i * PAGE_BYTES, write);
+		check_page(&page, (char *)worker->scratch + i * PAGE_BYTES, write);
 	}
 	span_check(span, "vmsplice");
 }
 
-static bool act(struct actor *actor)
+static bool run_once(struct worker *worker)
 {
+	struct iovec memory;
 	struct span span;
 	bool held;
 
-	if (!span_pick_claimed(actor, &span, AREA_ANON | AREA_SHMEM, AREA_TWINS, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
-	held = fill_pipe(&span);
+	memory = (struct iovec){ span_address(&span), span_bytes(&span) };
+	/* A pipe has SPAN_PAGES slots by default, and fewer if the user has many pipes. */
+	held = vmsplice(pipe_ends[1], &memory, 1, SPLICE_F_NONBLOCK) == (ssize_t)span_bytes(&span);
 	if (held)
-		hold(actor, &span);
+		check_pipe(worker, &span);
 	else
-		drain_pipe(actor->scratch);
+		drain_pipe(worker->scratch);
 	span_release(&span);
 	return held;
 }
 
-static void finish(struct arena *arena)
+static void finish(struct test_memory *mem)
 {
-	(void)arena;
+	(void)mem;
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 }
 
-const struct antagonist vmsplice_antagonist = {
-	.name = "vmsplice", .prepare = prepare, .act = act, .finish = finish,
+const struct stressor vmsplice_stressor = {
+	.name = "vmsplice", .prepare = prepare, .run_once = run_once, .finish = finish,
 };

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: When a DMA engine pays
+ * DOC: Offload cost model
  *
- * Setting up a DMA costs the same for 4 KiB as for 1 MiB. When dcbm is selected, and when its
- * channels or its verification change, each engine copies three small batches of its own, by
- * the way all batches go, mapping, sleeping and comparing included, and the CPU copies one. The
- * line through the results,
+ * The setup of a DMA takes as long for 4 KiB as for 1 MiB. When dcbm is
+ * selected, and when its channels or its verification change, each engine
+ * copies three small batches of its own in the same way as all batches,
+ * mapping, sleeping and verification included, and the CPU copies one. A linear
+ * model through the results,
  *
  *	base + folios * folio_ns + bytes * byte_ns
  *
- * tells of every later batch whether it pays; if not it is refused, and the CPU copies it as if
- * dcbm were not there. force_offload in debugfs overrides that. An engine that failed while
- * it was measured counts as slower than anything; of one that could not be measured, for want of
- * a channel or of memory, the figures before stay.
+ * predicts for every later batch whether an engine is faster. If not, dcbm
+ * rejects the batch and the CPU copies it as without dcbm. force_offload in
+ * debugfs overrides that. An engine that failed while it was measured counts as
+ * slower than the CPU. If an engine could not be measured, because channels
+ * were busy or memory was short, its previous figures stay.
  *
- * Each engine is measured with one channel and with as many as a batch may have: to start and to
- * await many takes its time, which a small batch does not pay back, and not all engines copy at
- * the same time what they are given at the same time.
+ * Each engine is measured with one channel and with as many as a batch may
+ * have: it takes time to start many channels and to wait for them, which a
+ * small batch does not win back, and not all engines copy in parallel what
+ * their channels get at the same time.
  *
- * Lock order: dcbm_mutex, held by the caller.
+ * Locking: dcbm_mutex, held by the caller, serialises calibrations. Batches
+ * read the figures without a lock: a mixed set costs one bad decision.
  */
 
 #include <linux/cleanup.h>
@@ -31,17 +35,17 @@
 
 #include "internal.h"
 
-/* Runs of each batch; the fastest counts, as what disturbs only adds. */
+/* Runs of each batch; the fastest counts, because noise only adds time. */
 #define DCBM_RUNS	6
-/* 512 KiB: large enough to be cut for several channels, small enough to be had. */
-#define DCBM_LARGE	(19 - PAGE_SHIFT)
+/* 512 KiB: enough for several channels, and still likely to be available. */
+#define DCBM_LARGE_ORDER	(19 - PAGE_SHIFT)
 
 /**
- * struct dcbm_cost - what a batch costs
- * @known:	it was measured
- * @base_ns:	a batch
- * @folio_ns:	each folio, in 1/1024 ns
- * @byte_ns:	each byte, in 1/1024 ns
+ * struct dcbm_cost - coefficients of the cost model
+ * @known:	they were measured
+ * @base_ns:	time of a batch, in ns
+ * @folio_ns:	time of each folio, in 1/1024 ns
+ * @byte_ns:	time of each byte, in 1/1024 ns
  */
 struct dcbm_cost {
 	bool known;
@@ -51,10 +55,10 @@ struct dcbm_cost {
 };
 
 /* With one channel, and with all. */
-enum { DCBM_ALONE, DCBM_TOGETHER, DCBM_NR_WAYS };
+enum { DCBM_ONE, DCBM_ALL, DCBM_NR_MODES };
 
-static struct dcbm_cost dcbm_costs[DCBM_NR_ENGINES][DCBM_NR_WAYS];
-/* By the CPU, each byte, in 1/1024 ns. */
+static struct dcbm_cost dcbm_costs[DCBM_NR_QUIRKS][DCBM_NR_MODES];
+/* Time of the CPU for each byte, in 1/1024 ns. */
 static u64 dcbm_cpu_byte_ns;
 
 static void dcbm_sample_free(struct ferry_batch *batch)
@@ -68,9 +72,11 @@ static void dcbm_sample_free(struct ferry_batch *batch)
 	batch->nr = 0;
 }
 
-static bool dcbm_sample_add(struct ferry_batch *batch, unsigned int order, int nid)
+static bool dcbm_sample_add(struct ferry_batch *batch, unsigned int order,
+			    int nid)
 {
-	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY | __GFP_COMP | __GFP_ZERO;
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY | __GFP_COMP |
+		    __GFP_ZERO;
 	struct folio *src = __folio_alloc_node(gfp, order, numa_mem_id());
 	struct folio *dst = __folio_alloc_node(gfp, order, nid);
 
@@ -89,11 +95,12 @@ static bool dcbm_sample_add(struct ferry_batch *batch, unsigned int order, int n
 }
 
 /*
- * Take every other one of twice as many: neighbours from a fresh free list would merge into one
- * descriptor, as those of a process seldom do.
+ * Allocate twice as many folios and use every second one: neighbours from a new
+ * free list would merge into one descriptor, which those of a process seldom
+ * do.
  */
-static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr, unsigned int order,
-			     int nid)
+static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr,
+			     unsigned int order, int nid)
 {
 	unsigned int i;
 
@@ -113,33 +120,38 @@ static bool dcbm_sample_make(struct ferry_batch *batch, unsigned int nr, unsigne
 	return true;
 }
 
-/* Claim for a measurement: batches that are under way are waited for, but not for ever. */
-static bool dcbm_claim_some(struct dcbm_run *run, unsigned int wanted,
-			    const struct dcbm_engine *engine)
+/* Claim for a measurement: wait up to a second for batches in flight. */
+static bool dcbm_claim_retry(struct dcbm_job *job, unsigned int wanted,
+			     const struct dcbm_quirks *quirks)
 {
 	unsigned long end = jiffies + HZ;
 
-	/* Not by waiting on dcbm_wait, which claiming may wake: that would spin. */
-	while (dcbm_claim(run, wanted, engine), !run->nr && time_before(jiffies, end))
+	/* A wait on dcbm_wait would spin, because a failed claim wakes it. */
+	while (dcbm_claim(job, wanted, quirks),
+	       !job->nr && time_before(jiffies, end))
 		usleep_range(1000, 2000);
-	return run->nr;
+	return job->nr;
 }
 
-/* Nanoseconds for a batch by an engine's channels. -EBUSY if it had none, -EIO if they failed. */
-static int dcbm_time_engine(struct ferry_batch *batch, const struct dcbm_engine *engine,
+/*
+ * Nanoseconds for a batch by an engine's channels. -EBUSY if it had no channel
+ * free, -EIO if a copy failed.
+ */
+static int dcbm_time_engine(struct ferry_batch *batch,
+			    const struct dcbm_quirks *quirks,
 			    unsigned int channels, u64 *best)
 {
-	struct dcbm_run run;
+	struct dcbm_job job;
 	unsigned int i, k;
 	u64 start;
 
 	*best = U64_MAX;
 	for (i = 0; i < DCBM_RUNS; i++) {
-		run = (struct dcbm_run) { .batch = batch };
-		if (!dcbm_claim_some(&run, channels, engine))
+		job = (struct dcbm_job){ .batch = batch };
+		if (!dcbm_claim_retry(&job, channels, quirks))
 			return -EBUSY;
 		start = ktime_get_ns();
-		dcbm_copy_with(&run);
+		dcbm_copy_job(&job);
 		*best = min(*best, ktime_get_ns() - start);
 		for (k = 0; k < batch->nr; k++)
 			if (batch->pairs[k].status)
@@ -168,37 +180,45 @@ static u64 dcbm_rate(u64 more, u64 less, u64 nr)
 }
 
 /*
- * How long each of the three batches takes. -ENOMEM if one could not be made, -EBUSY or -EIO if
- * it could not be copied.
+ * Time each of the three batches. -ENOMEM if one could not be allocated, -EBUSY
+ * or -EIO if it could not be copied.
  */
-static int dcbm_time(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid,
+static int dcbm_time(struct ferry_batch *batch,
+		     const struct dcbm_quirks *quirks, int nid,
 		     unsigned int channels, u64 ns[3])
 {
 	static const struct { unsigned int nr, order; } samples[] = {
-		{ SZ_1M / PAGE_SIZE, 0 }, { 2, DCBM_LARGE }, { 8, DCBM_LARGE },
+		{ SZ_1M / PAGE_SIZE, 0 },
+		{ 2, DCBM_LARGE_ORDER },
+		{ 8, DCBM_LARGE_ORDER },
 	};
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; !err && i < ARRAY_SIZE(samples); i++) {
-		bool made = dcbm_sample_make(batch, samples[i].nr, samples[i].order, nid);
+		bool made = dcbm_sample_make(batch, samples[i].nr,
+					     samples[i].order, nid);
 
-		err = made ? dcbm_time_engine(batch, engine, channels, &ns[i]) : -ENOMEM;
-		/* The last batch is large enough to tell the CPU's rate by. */
+		err = -ENOMEM;
+		if (made)
+			err = dcbm_time_engine(batch, quirks, channels, &ns[i]);
+		/* The last batch is large enough for the CPU's rate. */
 		if (made && i == ARRAY_SIZE(samples) - 1)
-			dcbm_cpu_byte_ns = dcbm_rate(dcbm_time_cpu(batch), 0, batch->bytes);
+			dcbm_cpu_byte_ns = dcbm_rate(dcbm_time_cpu(batch), 0,
+						     batch->bytes);
 		dcbm_sample_free(batch);
 	}
 	return err;
 }
 
-/* Old figures are better than none, while new ones are made and where none can be. */
+/* The previous figures stay while a measurement runs, and if it cannot run. */
 static void dcbm_measure(struct dcbm_cost *figures, struct ferry_batch *batch,
-			 const struct dcbm_engine *engine, int nid, unsigned int channels)
+			 const struct dcbm_quirks *quirks, int nid,
+			 unsigned int channels)
 {
 	struct dcbm_cost cost = {};
 	u64 ns[3];
-	int err = dcbm_time(batch, engine, nid, channels, ns);
+	int err = dcbm_time(batch, quirks, nid, channels, ns);
 
 	if (err && err != -EIO)
 		return;
@@ -211,24 +231,17 @@ static void dcbm_measure(struct dcbm_cost *figures, struct ferry_batch *batch,
 	*figures = cost;
 }
 
-static void dcbm_measure_ways(struct ferry_batch *batch, const struct dcbm_engine *engine, int nid)
-{
-	struct dcbm_cost *ways = dcbm_costs[dcbm_engine_number(engine)];
-	unsigned int channels = READ_ONCE(dcbm_tuning.channels);
-
-	dcbm_measure(&ways[DCBM_ALONE], batch, engine, nid, 1);
-	dcbm_measure(&ways[DCBM_TOGETHER], batch, engine, nid, channels);
-}
-
 /**
- * dcbm_calibrate() - measure every engine whose channels are held, unless all is offloaded
+ * dcbm_calibrate() - measure every engine whose channels are held
  *
- * Context: process context, dcbm_mutex held. Allocates; takes some milliseconds.
+ * Does nothing if force_offload makes the figures irrelevant.
+ *
+ * Context: process context, dcbm_mutex held. Allocates; takes milliseconds.
  */
 void dcbm_calibrate(void)
 {
 	struct ferry_batch *batch __free(kvfree) = NULL;
-	bool measured[DCBM_NR_ENGINES] = {};
+	bool measured[DCBM_NR_QUIRKS] = {};
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
@@ -237,21 +250,31 @@ void dcbm_calibrate(void)
 	batch = kvzalloc_obj(*batch);
 	for (slot = 0; batch && slot < DCBM_MAX_CHANNELS; slot++) {
 		struct dcbm_channel *ch = dcbm_slot(slot);
-		int nid = ch && ch->nid != NUMA_NO_NODE ? ch->nid : numa_mem_id();
+		unsigned int row;
+		int nid;
 
-		if (!ch || measured[dcbm_engine_number(ch->engine)])
+		if (!ch)
 			continue;
-		dcbm_measure_ways(batch, ch->engine, nid);
-		measured[dcbm_engine_number(ch->engine)] = true;
+		row = dcbm_quirks_index(ch->quirks);
+		if (measured[row])
+			continue;
+		nid = ch->nid != NUMA_NO_NODE ? ch->nid : numa_mem_id();
+		dcbm_measure(&dcbm_costs[row][DCBM_ONE], batch, ch->quirks,
+			     nid, 1);
+		dcbm_measure(&dcbm_costs[row][DCBM_ALL], batch, ch->quirks,
+			     nid, READ_ONCE(dcbm_tuning.channels));
+		measured[row] = true;
 	}
 }
 
-/* What a batch would take, U64_MAX if that is not known. */
-static u64 dcbm_estimate(const struct dcbm_cost *cost, const struct ferry_batch *batch)
+/* Predicted nanoseconds of a batch, U64_MAX if that is not known. */
+static u64 dcbm_estimate(const struct dcbm_cost *cost,
+			 const struct ferry_batch *batch)
 {
 	if (!cost->known)
 		return U64_MAX;
-	return cost->base_ns + ((batch->nr * cost->folio_ns + batch->bytes * cost->byte_ns) >> 10);
+	return cost->base_ns + ((batch->nr * cost->folio_ns +
+				 batch->bytes * cost->byte_ns) >> 10);
 }
 
 static u64 dcbm_cpu_estimate(const struct ferry_batch *batch)
@@ -260,77 +283,82 @@ static u64 dcbm_cpu_estimate(const struct ferry_batch *batch)
 }
 
 /**
- * dcbm_may_pay() - is any engine faster than the CPU, if it has channels free?
+ * dcbm_worth_offloading() - is any engine faster than the CPU for a batch?
  * @batch: the batch
  *
- * What refuses most batches is so found out before channels are put in order and claimed, which
- * costs more.
+ * Rejects most batches before channels are sorted and claimed, which takes
+ * longer.
  *
  * Context: any.
- * Return: false if dcbm_choose() would say 0 whatever the channels.
+ * Return: false if dcbm_pick_channels() would return 0 for any channels.
  */
-bool dcbm_may_pay(const struct ferry_batch *batch)
+bool dcbm_worth_offloading(const struct ferry_batch *batch)
 {
 	u64 cpu = dcbm_cpu_estimate(batch);
 	unsigned int i;
 
-	for (i = 0; i < DCBM_NR_ENGINES; i++)
-		if (dcbm_estimate(&dcbm_costs[i][DCBM_ALONE], batch) < cpu ||
-		    dcbm_estimate(&dcbm_costs[i][DCBM_TOGETHER], batch) < cpu)
+	for (i = 0; i < DCBM_NR_QUIRKS; i++)
+		if (dcbm_estimate(&dcbm_costs[i][DCBM_ONE], batch) < cpu ||
+		    dcbm_estimate(&dcbm_costs[i][DCBM_ALL], batch) < cpu)
 			return true;
 	return false;
 }
 
-/* The slowest of a run's engines decides. */
-static u64 dcbm_estimate_run(const struct dcbm_run *run, unsigned int nr, unsigned int way)
+/* The slowest engine of the job decides. */
+static u64 dcbm_estimate_job(const struct dcbm_job *job, unsigned int nr,
+			     unsigned int mode)
 {
-	u64 most = 0;
+	u64 ns = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		unsigned int engine = dcbm_engine_number(run->ch[i]->engine);
+		unsigned int row = dcbm_quirks_index(job->ch[i]->quirks);
 
-		most = max(most, dcbm_estimate(&dcbm_costs[engine][way], run->batch));
+		ns = max(ns, dcbm_estimate(&dcbm_costs[row][mode], job->batch));
 	}
-	return most;
+	return ns;
 }
 
 /**
- * dcbm_choose() - how many of a run's channels should copy its batch?
- * @run: the run, with its channels
+ * dcbm_pick_channels() - how many of a job's channels should copy its batch?
+ * @job: the job, with its channels
  *
  * Context: any.
  * Return: all of them, one, or 0 if the CPU is faster.
  */
-unsigned int dcbm_choose(const struct dcbm_run *run)
+unsigned int dcbm_pick_channels(const struct dcbm_job *job)
 {
-	u64 cpu = dcbm_cpu_estimate(run->batch);
-	u64 alone = dcbm_estimate_run(run, 1, DCBM_ALONE);
-	u64 together = dcbm_estimate_run(run, run->nr, DCBM_TOGETHER);
+	u64 cpu = dcbm_cpu_estimate(job->batch);
+	u64 one = dcbm_estimate_job(job, 1, DCBM_ONE);
+	u64 all = dcbm_estimate_job(job, job->nr, DCBM_ALL);
 
-	if (min(alone, together) >= cpu)
+	if (min(one, all) >= cpu)
 		return 0;
-	return together < alone ? run->nr : 1;
+	return all < one ? job->nr : 1;
 }
 
-static void dcbm_show_cost(struct seq_file *m, const char *name, const char *way,
-			   const struct dcbm_cost *cost)
+static void dcbm_show_cost(struct seq_file *m, const char *name,
+			   const char *mode, const struct dcbm_cost *cost)
 {
 	if (cost->known)
-		seq_printf(m, "%s, %s: %llu ns a batch, %llu/1024 ns a folio, %llu/1024 ns a byte\n",
-			   name, way, cost->base_ns, cost->folio_ns, cost->byte_ns);
+		seq_printf(m,
+			   "%s, %s: %llu ns a batch, %llu/1024 ns a folio, %llu/1024 ns a byte\n",
+			   name, mode, cost->base_ns, cost->folio_ns,
+			   cost->byte_ns);
 }
 
-/** dcbm_show_costs() - the figures, for debugfs; dcbm_mutex held */
+/** dcbm_show_costs() - print the figures for debugfs; dcbm_mutex held */
 void dcbm_show_costs(struct seq_file *m)
 {
 	unsigned int i;
 
 	seq_printf(m, "cpu: %llu/1024 ns a byte\n", dcbm_cpu_byte_ns);
-	for (i = 0; i < DCBM_NR_ENGINES; i++) {
-		const char *name = dcbm_engine_nth(i)->driver ?: "other";
+	for (i = 0; i < DCBM_NR_QUIRKS; i++) {
+		const char *name = dcbm_quirks_nth(i)->driver ?: "other";
 
-		dcbm_show_cost(m, name, "one channel", &dcbm_costs[i][DCBM_ALONE]);
-		dcbm_show_cost(m, name, "all channels", &dcbm_costs[i][DCBM_TOGETHER]);
+		dcbm_show_cost(m, name, "one channel",
+			       &dcbm_costs[i][DCBM_ONE]);
+		dcbm_show_cost(m, name, "all channels",
+			       &dcbm_costs[i][DCBM_ALL]);
 	}
 }

@@ -1,70 +1,152 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: The channels that are held
+ * DOC: The channels that dcbm holds
  *
- * While dcbm is selected it holds every free channel that can copy memory, public or private,
- * up to DCBM_MAX_CHANNELS, unless the devices knob names those it may have. A batch claims as
- * many as it can use, those near its destination first, then those near its source. What is
- * claimed by another batch is not waited for.
+ * While dcbm is selected it holds every free channel that can copy memory,
+ * public or private, up to DCBM_MAX_CHANNELS, unless the devices knob names the
+ * devices that it may use. A batch claims as many as it can use, those near its
+ * destination first, then those near its source. It does not wait for channels
+ * that another batch has claimed.
  *
- * Life cycle of a slot: empty; held, from dma_request_channel() on; claimed and given back by
- * batches, one at a time; removed by whoever clears its bit in dcbm_held, waits for the batch
- * in it to end, and releases the channel. A retired channel stays claimed by the quarantine,
- * which also releases it if it was removed meanwhile.
+ * Life cycle of a slot:
  *
- * Channels that are asked back for reasons other than a knob's are hotplug.c's business.
+ * 1. Empty.
+ * 2. Held from dma_request_channel() on: its bit in dcbm_held is set.
+ * 3. Batches claim it and give it back, one at a time: dcbm_claimed.
+ * 4. To remove the channel, a task clears the bit in dcbm_held, waits for the
+ *    batch that uses the slot, and releases the channel.
  *
- * Lock order: dcbm_mutex -> dma_list_mutex.
+ * A hung channel stays claimed by hung.c, which also releases it if it was
+ * removed in the meantime. hotplug.c decides when channels are requested and
+ * released.
+ *
+ * Locking: dcbm_mutex serialises all changes of the set of held channels, of
+ * the devices knob and of the state that forbids a device's use. Claiming takes
+ * no lock. Order: device lock or system_transition_mutex -> notifier chain ->
+ * dcbm_mutex -> dma_list_mutex.
  */
 
+#include <linux/amba/bus.h>
 #include <linux/bitmap.h>
 #include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/device/bus.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 #include <linux/topology.h>
 #include <linux/wait.h>
 
 #include "internal.h"
 
+/* Far longer than a work needs from a callback to its end. */
+#define DCBM_QUIRK_DELAY_MS	20
+#define DCBM_SENTINEL_LEN	64
+/* Devices whose drivers are being unbound at the same time. */
+#define DCBM_MAX_UNBINDING	8
+
 struct dcbm_tuning dcbm_tuning = {
 	/* The batch copy series saw little gain beyond 8 to 12. */
 	.channels = 16,
-	/* Far more than a batch takes: after it the channel is out of service. */
+	/* Far more than a batch takes: after it the channel counts as hung. */
 	.timeout_ms = 1000,
 	.verify = DCBM_VERIFY_AUTO,
 };
 
 atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
 
-/* Far longer than a work needs from a callback to its end. */
-#define DCBM_LINGER_MS		20
-#define DCBM_SENTINEL_LEN	64
-/* How long an unbinding waits for a device that has not answered. */
-#define DCBM_LEAVE_MS		1000
-
-/* Serialises all changes of what is held. */
+/* Serialises changes of the set of held channels, see "Locking" above. */
 DEFINE_MUTEX(dcbm_mutex);
 
+/* Callbacks wake it, and dcbm_unclaim(). */
+DECLARE_WAIT_QUEUE_HEAD(dcbm_wait);
+
+/* Value of the devices knob; dcbm_mutex. */
+char dcbm_devices[DCBM_DEVICES_LEN] = "all";
+
+/* Bits of the system sleeps under way, see hotplug.c; dcbm_mutex. */
+unsigned int dcbm_suspend_state;
+
+/* Without PCI there is not even a declaration of its bus. */
+const struct bus_type *const dcbm_buses[DCBM_MAX_BUSES + 1] = {
+	&platform_bus_type,
+#ifdef CONFIG_PCI
+	&pci_bus_type,
+#endif
+#ifdef CONFIG_ARM_AMBA
+	&amba_bustype,
+#endif
+};
+
 static struct dcbm_channel *dcbm_slots[DCBM_MAX_CHANNELS];
-/* Apart from the channels, so that they can be put in order before they are claimed. */
+/* Kept apart from the channels, because dcbm_order() runs before the claim. */
 static int dcbm_nids[DCBM_MAX_CHANNELS];
 static DECLARE_BITMAP(dcbm_held, DCBM_MAX_CHANNELS);
 static DECLARE_BITMAP(dcbm_claimed, DCBM_MAX_CHANNELS);
-static bool dcbm_enabled;
-static char dcbm_devices[PAGE_SIZE / 4] = "all";
 
-/** dcbm_slot() - the channel in a slot, or NULL; dcbm_mutex held, or the slot claimed */
+static const struct device *dcbm_unbinding[DCBM_MAX_UNBINDING];
+/* Unbinding devices beyond these; above 0 no channel is requested. */
+static unsigned int dcbm_unbinding_more;
+
+/** dcbm_slot() - the channel in a slot; dcbm_mutex held, or the slot claimed */
 struct dcbm_channel *dcbm_slot(unsigned int slot)
 {
 	return dcbm_slots[slot];
 }
 
-/* Is the device among those that may be used? */
+/** dcbm_unbinding_add() - use no channel of a device; dcbm_mutex held */
+void dcbm_unbinding_add(const struct device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_UNBINDING && dcbm_unbinding[i]; i++)
+		;
+	if (i < DCBM_MAX_UNBINDING)
+		dcbm_unbinding[i] = dev;
+	else
+		dcbm_unbinding_more++;
+}
+
+/** dcbm_unbinding_del() - undo dcbm_unbinding_add(); dcbm_mutex held */
+void dcbm_unbinding_del(const struct device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_UNBINDING; i++) {
+		if (dcbm_unbinding[i] == dev) {
+			dcbm_unbinding[i] = NULL;
+			return;
+		}
+	}
+	if (dcbm_unbinding_more)
+		dcbm_unbinding_more--;
+}
+
+/*
+ * A device must not be used while its driver is being unbound. On a bus that
+ * hotplug.c does not watch, the driver could be unbound unnoticed, so its
+ * channels are only used if it can outlive its clients.
+ */
+static bool dcbm_device_usable(const struct dma_device *device)
+{
+	unsigned int i;
+
+	if (dcbm_unbinding_more)
+		return false;
+	for (i = 0; i < DCBM_MAX_UNBINDING; i++)
+		if (dcbm_unbinding[i] == device->dev)
+			return false;
+	for (i = 0; dcbm_buses[i]; i++)
+		if (device->dev->bus == dcbm_buses[i])
+			return true;
+	return device->device_release;
+}
+
+/* Does the devices knob name the device? */
 static bool dcbm_named(const struct device *dev)
 {
 	const char *name = dev_name(dev), *word = dcbm_devices;
@@ -82,14 +164,14 @@ static bool dcbm_named(const struct device *dev)
 	return false;
 }
 
-static bool dcbm_suits(const struct dma_chan *chan)
+static bool dcbm_chan_usable(const struct dma_chan *chan)
 {
 	struct dma_device *device = chan->device;
 
-	/* Not while its driver is in probe(), which may fail without a word to us. */
-	if (!device_is_bound(device->dev) || !dcbm_stays(device))
+	/* Not during its driver's probe(), whose failure is not notified. */
+	if (!device_is_bound(device->dev) || !dcbm_device_usable(device))
 		return false;
-	/* Of idxd: its channels come and go by themselves, on a bus of their own. */
+	/* idxd: its channels are added and removed on a bus of their own. */
 	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask))
 		return false;
 	return device->copy_align <= PAGE_SHIFT && dcbm_named(device->dev);
@@ -100,48 +182,45 @@ struct dcbm_search {
 	unsigned int nr;
 };
 
-/* A filter that takes none, and remembers all that would do. */
+/* dma_filter_fn that records each usable channel and always returns false. */
 static bool dcbm_collect(struct dma_chan *chan, void *param)
 {
 	struct dcbm_search *search = param;
 
-	if (search->nr < DCBM_MAX_CHANNELS && dcbm_suits(chan))
+	if (search->nr < DCBM_MAX_CHANNELS && dcbm_chan_usable(chan))
 		search->chan[search->nr++] = chan;
 	return false;
 }
 
-/* The channel may have gone since: then nothing equals @param, or something that suits as well. */
-static bool dcbm_is(struct dma_chan *chan, void *param)
+/*
+ * dma_filter_fn for one recorded channel. If that was freed since, @param
+ * matches no channel, or a new one at the same address that is usable too.
+ */
+static bool dcbm_chan_match(struct dma_chan *chan, void *param)
 {
-	return chan == param && dcbm_suits(chan);
+	return chan == param && dcbm_chan_usable(chan);
 }
 
 static int dcbm_map_sentinel(struct dcbm_channel *ch)
 {
-	if (ch->engine->proof != DCBM_PROOF_SENTINEL)
+	if (ch->quirks->trust != DCBM_TRUST_SENTINEL)
 		return 0;
 	ch->sentinel = kzalloc(2 * DCBM_SENTINEL_LEN, GFP_KERNEL);
 	if (!ch->sentinel)
 		return -ENOMEM;
-	ch->sentinel_dma = dma_map_single(ch->dev, ch->sentinel, 2 * DCBM_SENTINEL_LEN,
+	ch->sentinel_dma = dma_map_single(ch->dev, ch->sentinel,
+					  2 * DCBM_SENTINEL_LEN,
 					  DMA_BIDIRECTIONAL);
 	if (dma_mapping_error(ch->dev, ch->sentinel_dma)) {
 		kfree(ch->sentinel);
 		return -EIO;
 	}
 	ch->last = (struct dcbm_desc) {
-		.ch = ch, .src = ch->sentinel_dma, .dst = ch->sentinel_dma + DCBM_SENTINEL_LEN,
+		.ch = ch, .src = ch->sentinel_dma,
+		.dst = ch->sentinel_dma + DCBM_SENTINEL_LEN,
 		.len = DCBM_SENTINEL_LEN, .status = -EAGAIN,
 	};
 	return 0;
-}
-
-static void dcbm_unmap_sentinel(struct dcbm_channel *ch)
-{
-	if (!ch->sentinel)
-		return;
-	dma_unmap_single(ch->dev, ch->sentinel_dma, 2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL);
-	kfree(ch->sentinel);
 }
 
 static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
@@ -154,8 +233,8 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 	ch->provider = chan->device->dev;
 	ch->dev = dmaengine_get_dma_device(chan);
 	ch->nid = dev_to_node(chan->device->dev);
-	ch->engine = dcbm_engine(chan);
-	ch->rest_until = jiffies;
+	ch->quirks = dcbm_quirks_of(chan);
+	ch->backoff_until = jiffies;
 	if (dcbm_map_sentinel(ch)) {
 		kvfree(ch);
 		return NULL;
@@ -164,7 +243,7 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 	return ch;
 }
 
-/* Return true if it was taken. */
+/* Return true if the channel was requested and is held now. */
 static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 {
 	unsigned int slot = 0;
@@ -174,7 +253,7 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 		slot++;
 	if (slot == DCBM_MAX_CHANNELS)
 		return false;
-	chan = dma_request_channel(*mask, dcbm_is, wanted);
+	chan = dma_request_channel(*mask, dcbm_chan_match, wanted);
 	if (!chan)
 		return false;
 	dcbm_slots[slot] = dcbm_channel_alloc(chan);
@@ -184,24 +263,31 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 	}
 	dcbm_slots[slot]->slot = slot;
 	WRITE_ONCE(dcbm_nids[slot], dcbm_slots[slot]->nid);
-	/* Pairs with test_bit_acquire() in dcbm_try_claim(): who sees it held sees the channel. */
+	/*
+	 * Pairs with test_bit_acquire() in dcbm_try_claim(): a CPU that sees
+	 * the bit sees the channel.
+	 */
 	smp_mb__before_atomic();
 	set_bit(slot, dcbm_held);
 	return true;
 }
 
-/*
- * Take all channels there are. A retired one that was removed is held again. Return how many
- * are new.
+/**
+ * dcbm_request_channels() - request all usable channels
+ *
+ * A hung channel that was removed is held again.
+ *
+ * Context: process context, dcbm_mutex held.
+ * Return: the number of new channels.
  */
-static unsigned int dcbm_acquire(void)
+unsigned int dcbm_request_channels(void)
 {
 	struct dcbm_search *search __free(kfree) = kzalloc_obj(*search);
 	unsigned int i, added = 0;
 	dma_cap_mask_t mask;
 
 	lockdep_assert_held(&dcbm_mutex);
-	if (!search || dcbm_asleep())
+	if (!search || dcbm_suspend_state)
 		return 0;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
 		if (dcbm_slots[i] && dcbm_named(dcbm_slots[i]->provider))
@@ -214,308 +300,204 @@ static unsigned int dcbm_acquire(void)
 	return added;
 }
 
-static void dcbm_linger(const struct dcbm_channel *ch)
+/** dcbm_have_channels() - is any channel held? dcbm_mutex held */
+bool dcbm_have_channels(void)
 {
-	if (ch->engine->lingers)
-		msleep(DCBM_LINGER_MS);
+	return !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS);
 }
 
-static void dcbm_free(struct dcbm_channel *ch)
+/** dcbm_quirk_delay() - wait until a driver has stopped using descriptors */
+void dcbm_quirk_delay(const struct dcbm_channel *ch)
 {
-	dmaengine_synchronize(ch->chan);
-	dcbm_linger(ch);
-	dcbm_windows_free(ch);
-	dcbm_unmap_sentinel(ch);
+	if (ch->quirks->late_desc_use)
+		msleep(DCBM_QUIRK_DELAY_MS);
+}
+
+/**
+ * dcbm_channel_detach() - release a channel of dmaengine and empty its slot
+ * @ch: a claimed channel; its memory stays the caller's
+ *
+ * Context: process context, dcbm_mutex held.
+ */
+void dcbm_channel_detach(struct dcbm_channel *ch)
+{
 	dma_release_channel(ch->chan);
 	dcbm_slots[ch->slot] = NULL;
 	clear_bit_unlock(ch->slot, dcbm_claimed);
+}
+
+/**
+ * dcbm_channel_free() - release and free a channel
+ * @ch: a claimed channel with nothing in flight
+ *
+ * Context: process context, dcbm_mutex held.
+ */
+void dcbm_channel_free(struct dcbm_channel *ch)
+{
+	dmaengine_synchronize(ch->chan);
+	dcbm_quirk_delay(ch);
+	dcbm_windows_free(ch);
+	if (ch->sentinel) {
+		dma_unmap_single(ch->dev, ch->sentinel_dma,
+				 2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL);
+		kfree(ch->sentinel);
+	}
+	dcbm_channel_detach(ch);
 	kvfree(ch);
 }
 
 /*
- * Claim a slot that no batch can claim any more; false if the quarantine has it. A batch takes no
- * lock of ours, and ends DCBM_BATCH_TIMEOUTS + 1 timeouts after it began, but for the CPU's work.
+ * Claim a slot that no batch can claim any more; false if hung.c has it. A
+ * batch takes no lock of dcbm, and ends DCBM_BATCH_TIMEOUTS + 1 timeouts after
+ * it began, apart from the CPU's work.
  */
-static bool dcbm_take(struct dcbm_channel *ch)
+static bool dcbm_claim_wait(struct dcbm_channel *ch)
 {
-	bool taken;
+	bool claimed;
 
-	wait_event(dcbm_wait, (taken = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
-		   /* Pairs with dcbm_retire(): what it came to is seen, too. */
-		   smp_load_acquire(&ch->retired));
-	return taken;
-}
-
-/* Keep batches off a channel. Return false if the quarantine has it. */
-static bool dcbm_unhold(struct dcbm_channel *ch)
-{
-	lockdep_assert_held(&dcbm_mutex);
-	clear_bit(ch->slot, dcbm_held);
-	/* Pairs with dcbm_try_claim(): whoever claims from here on sees it gone. */
-	smp_mb__after_atomic();
-	return dcbm_take(ch);
-}
-
-/* Stop using a channel. A retired one is left to the quarantine, which frees it in time. */
-static void dcbm_remove(struct dcbm_channel *ch)
-{
-	if (dcbm_unhold(ch))
-		dcbm_free(ch);
+	wait_event(dcbm_wait,
+		   (claimed = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
+		   /* Pairs with dcbm_channel_hung(): its stores are visible. */
+		   smp_load_acquire(&ch->hung));
+	return claimed;
 }
 
 /**
- * dcbm_return() - give back a channel that has been in quarantine
+ * dcbm_unpublish() - keep batches off a channel, wait for the one that uses it
  * @ch: the channel
  *
  * Context: process context, dcbm_mutex held.
+ * Return: true if the caller has claimed the channel, false if hung.c has it.
  */
-void dcbm_return(struct dcbm_channel *ch)
+bool dcbm_unpublish(struct dcbm_channel *ch)
 {
 	lockdep_assert_held(&dcbm_mutex);
-	if (test_bit(ch->slot, dcbm_held))
-		dcbm_unclaim(ch);
-	else
-		dcbm_free(ch);
+	clear_bit(ch->slot, dcbm_held);
+	/*
+	 * Pairs with dcbm_try_claim(): a CPU that claims the slot from now on
+	 * sees the bit cleared.
+	 */
+	smp_mb__after_atomic();
+	return dcbm_claim_wait(ch);
 }
 
 /**
- * dcbm_hold() - acquire the channels
+ * dcbm_release_channels() - release channels; a hung one is left to hung.c
+ * @all: all of them; otherwise those that the devices knob does not name
  *
- * Context: process context. Takes dcbm_mutex.
- * Return: 0; -ENODEV if there is none, -EBUSY if the system is about to sleep.
+ * Context: process context, dcbm_mutex held. Waits for batches in flight.
  */
-int dcbm_hold(void)
-{
-	guard(mutex)(&dcbm_mutex);
-	if (dcbm_asleep())
-		return -EBUSY;
-	dcbm_acquire();
-	dcbm_enabled = !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS);
-	if (!dcbm_enabled)
-		return -ENODEV;
-	dcbm_calibrate();
-	return 0;
-}
-
-static void dcbm_remove_unnamed(bool all)
+void dcbm_release_channels(bool all)
 {
 	unsigned int i;
 
-	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		if (dcbm_slots[i] && (all || !dcbm_named(dcbm_slots[i]->provider)))
-			dcbm_remove(dcbm_slots[i]);
-}
-
-/** dcbm_release_all() - release the channels; takes dcbm_mutex, waits for batches in flight */
-void dcbm_release_all(void)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_enabled = false;
-	dcbm_remove_unnamed(true);
-}
-
-/**
- * dcbm_give_back() - release the channels for a while; dcbm stays selected, and refuses batches
- *
- * Context: process context, dcbm_mutex held. Waits for batches in flight. Retired channels stay
- * with the quarantine.
- */
-void dcbm_give_back(void)
-{
 	lockdep_assert_held(&dcbm_mutex);
-	dcbm_remove_unnamed(true);
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++) {
+		struct dcbm_channel *ch = dcbm_slots[i];
+
+		if (ch && (all || !dcbm_named(ch->provider)) &&
+		    dcbm_unpublish(ch))
+			dcbm_channel_free(ch);
+	}
 }
 
-/**
- * dcbm_refresh() - if dcbm is selected, acquire the channels that may be had by now
- *
- * Context: process context, dcbm_mutex held.
- */
-void dcbm_refresh(void)
-{
-	lockdep_assert_held(&dcbm_mutex);
-	if (!dcbm_enabled)
-		return;
-	dcbm_remove_unnamed(false);
-	if (dcbm_acquire())
-		dcbm_calibrate();
-}
-
-/** dcbm_recalibrate() - measure again, as a knob changes what a batch costs; takes dcbm_mutex */
-void dcbm_recalibrate(void)
-{
-	guard(mutex)(&dcbm_mutex);
-	if (dcbm_enabled)
-		dcbm_calibrate();
-}
-
-/**
- * dcbm_set_devices() - choose the devices whose channels may be used
- * @names: "all", or device names separated by blanks or commas
- *
- * Context: process context. Takes dcbm_mutex.
- * Return: 0; -EINVAL if @names has no name or is too long; -EBUSY if the system is about to
- * sleep; -ENODEV if dcbm is selected and none of the devices has a free channel: then the choice
- * before is in force again.
- */
-int dcbm_set_devices(const char *names)
-{
-	char *old __free(kfree) = kmalloc(sizeof(dcbm_devices), GFP_KERNEL);
-
-	if (!old)
-		return -ENOMEM;
-	if (!names[strspn(names, " ,")] || strlen(names) >= sizeof(dcbm_devices))
-		return -EINVAL;
-	guard(mutex)(&dcbm_mutex);
-	if (dcbm_asleep())
-		return -EBUSY;
-	strscpy(old, dcbm_devices, sizeof(dcbm_devices));
-	strscpy(dcbm_devices, names, sizeof(dcbm_devices));
-	strreplace(dcbm_devices, ',', ' ');
-	dcbm_refresh();
-	if (!dcbm_enabled || !bitmap_empty(dcbm_held, DCBM_MAX_CHANNELS))
-		return 0;
-	strscpy(dcbm_devices, old, sizeof(dcbm_devices));
-	dcbm_refresh();
-	return -ENODEV;
-}
-
-/** dcbm_show_devices() - what dcbm_set_devices() was given, on a sysfs page */
-ssize_t dcbm_show_devices(char *buf)
-{
-	guard(mutex)(&dcbm_mutex);
-	return sysfs_emit(buf, "%s\n", dcbm_devices);
-}
-
-static void dcbm_let_go(unsigned int slot)
+static void dcbm_clear_claim(unsigned int slot)
 {
 	clear_bit_unlock(slot, dcbm_claimed);
-	/* Whoever began to wait before the bit was cleared must be seen by wake_up_all(). */
+	/* wake_up_all() must see each task that waited before the clearing. */
 	smp_mb__after_atomic();
 	wake_up_all(&dcbm_wait);
 }
 
 static bool dcbm_try_claim(unsigned int slot)
 {
-	if (!test_bit(slot, dcbm_held) || test_and_set_bit_lock(slot, dcbm_claimed))
+	if (!test_bit(slot, dcbm_held) ||
+	    test_and_set_bit_lock(slot, dcbm_claimed))
 		return false;
-	/* Removed since: whoever does that waits for the claim to be given back. */
+	/* If it was removed since, dcbm_claim_wait() waits for this claim. */
 	if (test_bit_acquire(slot, dcbm_held) &&
-	    time_is_before_eq_jiffies(dcbm_slots[slot]->rest_until))
+	    time_is_before_eq_jiffies(dcbm_slots[slot]->backoff_until))
 		return true;
-	dcbm_let_go(slot);
+	dcbm_clear_claim(slot);
 	return false;
 }
 
 /** dcbm_unclaim() - give a claimed channel back */
 void dcbm_unclaim(struct dcbm_channel *ch)
 {
-	dcbm_let_go(ch->slot);
+	dcbm_clear_claim(ch->slot);
 }
 
-static unsigned int dcbm_distance(int from, int to)
+/**
+ * dcbm_channel_return() - return a recovered channel to service
+ * @ch: the channel, claimed; freed if it was removed while it hung
+ *
+ * Context: process context, dcbm_mutex held.
+ */
+void dcbm_channel_return(struct dcbm_channel *ch)
 {
-	return from == NUMA_NO_NODE || to == NUMA_NO_NODE ? U8_MAX : node_distance(from, to);
+	lockdep_assert_held(&dcbm_mutex);
+	if (test_bit(ch->slot, dcbm_held))
+		dcbm_unclaim(ch);
+	else
+		dcbm_channel_free(ch);
 }
 
-/* Near the destination first, then near the source: writes cost more than reads. */
-static unsigned int dcbm_remoteness(unsigned int slot, int dst, int src)
+static unsigned int dcbm_node_distance(int from, int to)
+{
+	if (from == NUMA_NO_NODE || to == NUMA_NO_NODE)
+		return U8_MAX;
+	return node_distance(from, to);
+}
+
+/* The destination's distance counts first: writes cost more than reads. */
+static unsigned int dcbm_distance(unsigned int slot, int dst, int src)
 {
 	int nid = READ_ONCE(dcbm_nids[slot]);
 
-	return dcbm_distance(nid, dst) << 8 | dcbm_distance(nid, src);
+	return dcbm_node_distance(nid, dst) << 8 | dcbm_node_distance(nid, src);
 }
 
-/* The slots that are held, nearest first. Return their number. */
+/* Sort the slots that are held, nearest first. Return their number. */
 static unsigned int dcbm_order(unsigned char *slots, int dst, int src)
 {
 	unsigned int slot, k, nr = 0;
 
 	for_each_set_bit(slot, dcbm_held, DCBM_MAX_CHANNELS) {
-		unsigned int far = dcbm_remoteness(slot, dst, src);
+		unsigned int distance = dcbm_distance(slot, dst, src);
 
-		for (k = nr++; k && dcbm_remoteness(slots[k - 1], dst, src) > far; k--)
+		for (k = nr++; k; k--) {
+			if (dcbm_distance(slots[k - 1], dst, src) <= distance)
+				break;
 			slots[k] = slots[k - 1];
+		}
 		slots[k] = slot;
 	}
 	return nr;
 }
 
 /**
- * dcbm_claim() - claim channels for a run
- * @run:	the run; @run->nr is 0 if no channel is free
- * @wanted:	the most to claim
- * @engine:	of this engine only; NULL for any
+ * dcbm_claim() - claim channels for a job
+ * @job:	the job; @job->nr is 0 if no channel is free
+ * @wanted:	maximum number of channels
+ * @quirks:	only channels of drivers with this row; NULL for any
  *
- * Context: any; dcbm_mutex held if @engine is named. Does not wait.
+ * Context: any; dcbm_mutex held if @quirks is given. Does not wait.
  */
-void dcbm_claim(struct dcbm_run *run, unsigned int wanted, const struct dcbm_engine *engine)
+void dcbm_claim(struct dcbm_job *job, unsigned int wanted,
+		const struct dcbm_quirks *quirks)
 {
-	const struct ferry_pair *pair = run->batch->pairs;
+	const struct ferry_pair *pair = job->batch->pairs;
 	unsigned char slots[DCBM_MAX_CHANNELS];
-	unsigned int i, nr = dcbm_order(slots, folio_nid(pair->dst), folio_nid(pair->src));
+	unsigned int i, nr;
 
-	run->nr = 0;
-	for (i = 0; i < nr && run->nr < wanted; i++) {
-		/* Whoever names an engine holds dcbm_mutex: what is held stays. */
-		if (engine && dcbm_slots[slots[i]]->engine != engine)
+	nr = dcbm_order(slots, folio_nid(pair->dst), folio_nid(pair->src));
+	job->nr = 0;
+	for (i = 0; i < nr && job->nr < wanted; i++) {
+		/* With @quirks the caller's dcbm_mutex keeps the slots. */
+		if (quirks && dcbm_slots[slots[i]]->quirks != quirks)
 			continue;
 		if (dcbm_try_claim(slots[i]))
-			run->ch[run->nr++] = dcbm_slots[slots[i]];
+			job->ch[job->nr++] = dcbm_slots[slots[i]];
 	}
-}
-
-/*
- * A last chance for a retired channel's callbacks to come: drivers that free their descriptors
- * on release do not survive the completion of one (ptdma). Of a channel that was not stuck none
- * will, see complete.c.
- */
-static bool dcbm_recover(struct dcbm_channel *ch)
-{
-	return ch->stuck &&
-	       wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
-				  msecs_to_jiffies(DCBM_LEAVE_MS)) && dcbm_recall(ch);
-}
-
-/* The driver leaves whether the device is done or not. */
-static void dcbm_evict(struct dcbm_channel *ch)
-{
-	if (dcbm_unhold(ch) || dcbm_recover(ch)) {
-		dcbm_free(ch);
-		return;
-	}
-	dcbm_linger(ch);
-	dma_release_channel(ch->chan);
-	dcbm_slots[ch->slot] = NULL;
-	clear_bit_unlock(ch->slot, dcbm_claimed);
-	dcbm_abandon(ch);
-}
-
-/**
- * dcbm_evict_from() - give up the channels of a device, whatever it is doing
- * @dev: the device
- *
- * Context: process context, dcbm_mutex held. Waits for batches in flight, and a while for what
- * is in quarantine.
- */
-void dcbm_evict_from(const struct device *dev)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&dcbm_mutex);
-	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		if (dcbm_slots[i] && dcbm_slots[i]->provider == dev)
-			dcbm_evict(dcbm_slots[i]);
-}
-
-/** dcbm_evict_all() - give up all channels, for good; otherwise as dcbm_evict_from() */
-void dcbm_evict_all(void)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&dcbm_mutex);
-	dcbm_enabled = false;
-	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		if (dcbm_slots[i])
-			dcbm_evict(dcbm_slots[i]);
 }

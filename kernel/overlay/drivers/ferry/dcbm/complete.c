@@ -1,63 +1,122 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Settling what a channel has copied
+ * DOC: Completion and verification
  *
- * A folio may be moved to its destination when every descriptor of it has completed, and its
- * completion can be believed. Where the driver reports errors, its word is enough; where it
- * cannot, the content decides: both sides are compared after they were unmapped. A folio with
- * a failed descriptor is left to the CPU, which copies it in the move phase; its neighbours
- * are not concerned.
+ * A folio may be moved to its destination when every descriptor of it has
+ * completed and the driver's completions can be trusted. If the driver reports
+ * errors, its word is enough; otherwise the CPU verifies the copy: it compares
+ * both sides after they were unmapped. A folio with a failed descriptor is left
+ * to the CPU, which copies it in the move phase; its neighbours are not
+ * affected.
  *
- * Descriptors in flight on a channel that is stuck may still write. The channel is retired, and
- * what they may write is put into quarantine. Nothing that shares a mapping with them is
- * unmapped, so their completed neighbours, whose content cannot be looked at before, are left to
- * the CPU; or held like them, where only that look could have told that the device has ended.
+ * The CPU may hit poison when it reads a source. It reads the source by the
+ * copy that survives a machine check, where the architecture has one, into a
+ * buffer on the stack and compares that. A source that cannot be read counts as
+ * different, because nothing proves the copy, and is left to the move phase,
+ * which reports it.
  *
- * A completion that the comparison refutes is no sign that the device has ended, unless the
- * engine's row says so: it may have come early, and nothing will tell when the device does end.
- * So the channel is retired for good, with what the descriptor copies, until its driver is
- * unbound. To the folios this is no different from a descriptor in flight. An error that a driver
- * reports is believed to be the end of the descriptor.
+ * The device of a hung channel may still write the descriptors in flight. Their
+ * segments are marked in flight and the channel goes to hung.c. Nothing that
+ * shares a mapping with them is unmapped, so their completed neighbours, which
+ * cannot be verified while they are mapped, are left to the CPU; or they are
+ * marked in flight too, if only verification could have told that the device
+ * has finished with them.
  *
- * Lock order: none are taken.
+ * A completion that verification refutes does not show that the device has
+ * stopped, unless the driver's quirks say so: it may have come early, and
+ * nothing will tell when the device does stop. So the channel hangs until its
+ * driver is unbound, with the segments of the descriptor. To the folios this is
+ * no different from a descriptor in flight. An error that a driver reports is
+ * taken as the end of the descriptor.
  */
 
 #include <linux/bitmap.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "internal.h"
 
-static void dcbm_fail(struct ferry_batch *batch, const struct dcbm_share *share,
-		      const struct dcbm_desc *desc, int err)
-{
-	unsigned int i;
+/* Bytes of a source that are read at a time, on the stack. */
+#define DCBM_VERIFY_STEP	256
 
-	for (i = desc->first; i < desc->first + desc->nr; i++)
-		batch->pairs[share->pair[i]].status = err;
+static bool dcbm_same_bytes(const void *dst, const void *src, size_t len)
+{
+	char copy[DCBM_VERIFY_STEP];
+	size_t step;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_COPY_MC))
+		return !memcmp(dst, src, len);
+	for (; len; len -= step, dst += step, src += step) {
+		step = min(len, sizeof(copy));
+		if (copy_mc_to_kernel(copy, src, step) ||
+		    memcmp(dst, copy, step))
+			return false;
+	}
+	return true;
+}
+
+static bool dcbm_segment_matches(struct dcbm_transfer *transfer, unsigned int i)
+{
+	const void *src = sg_virt(&transfer->src[i]);
+	const void *dst = sg_virt(&transfer->dst[i]);
+	size_t offset, len = transfer->src[i].length;
+
+	for (offset = 0; offset < len; offset += PAGE_SIZE) {
+		if (!dcbm_same_bytes(dst + offset, src + offset, PAGE_SIZE))
+			return false;
+	}
+	cond_resched();
+	return true;
 }
 
 /*
- * Decide once which descriptors are in flight: callbacks may come while this is done. Without
- * its sentinel's completion no other one of a group counts.
+ * Compare a descriptor's source and destination, which are unmapped and locked,
+ * and which no other task can reach. Return true if all sources could be read
+ * and no difference was found.
  */
-static void dcbm_keep(struct dcbm_channel *ch)
+static bool dcbm_desc_matches(struct dcbm_transfer *transfer,
+			      const struct dcbm_desc *desc)
 {
-	bool sentinel = ch->engine->proof == DCBM_PROOF_SENTINEL;
+	u64 start = ktime_get_ns();
+	bool same = true;
+	unsigned int i;
+
+	for (i = desc->first; same && i < desc->first + desc->nr; i++)
+		same = dcbm_segment_matches(transfer, i);
+	if (same)
+		dcbm_count(DCBM_VERIFIED_BYTES, desc->len);
+	dcbm_count(DCBM_VERIFY_NS, ktime_get_ns() - start);
+	return same;
+}
+
+/*
+ * Decide once which descriptors are in flight, because callbacks may still
+ * come. Without its sentinel's completion no completion of a group counts.
+ */
+static void dcbm_mark_in_flight(struct dcbm_channel *ch)
+{
+	bool sentinel = ch->quirks->trust == DCBM_TRUST_SENTINEL;
 	unsigned int i;
 
 	for (i = ch->first; i < ch->next; i++) {
-		struct dcbm_desc *desc = &ch->share.descs[i];
+		struct dcbm_desc *desc = &ch->transfer.descs[i];
 
-		desc->kept = sentinel || READ_ONCE(desc->status) == -EINPROGRESS;
-		if (desc->kept)
-			bitmap_set(ch->share.kept, desc->first, desc->nr);
+		desc->in_flight = sentinel ||
+				  READ_ONCE(desc->status) == -EINPROGRESS;
+		if (desc->in_flight)
+			bitmap_set(ch->transfer.in_flight, desc->first,
+				   desc->nr);
 	}
 }
 
-static void dcbm_tally(const struct dcbm_desc *desc)
+static void dcbm_account(const struct dcbm_desc *desc)
 {
 	int status = READ_ONCE(desc->status);
 
-	if (desc->kept)
+	if (desc->in_flight)
 		dcbm_count(DCBM_TIMEOUTS, 1);
 	else if (!status)
 		dcbm_count(DCBM_COMPLETED, 1);
@@ -65,82 +124,81 @@ static void dcbm_tally(const struct dcbm_desc *desc)
 		dcbm_count(DCBM_ERRORS, 1);
 }
 
-/* Is the content to be compared, though the driver reports success? */
-static bool dcbm_doubts(const struct dcbm_engine *engine)
+/* Must a copy be verified although the driver reports success? */
+static bool dcbm_needs_verify(const struct dcbm_quirks *quirks)
 {
-	return engine->proof == DCBM_PROOF_COMPARE ||
+	return quirks->trust == DCBM_TRUST_NONE ||
 	       READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_ALWAYS;
 }
 
-/*
- * Hold the pieces of a completion that nothing proves. It counts as one all the same, so the
- * descriptor is not kept.
- */
-static void dcbm_unproved(struct dcbm_channel *ch, const struct dcbm_desc *desc)
+/* The result of a descriptor: 0 if its segments are complete. */
+static int dcbm_desc_result(struct dcbm_channel *ch,
+			    const struct dcbm_desc *desc, bool verify)
 {
-	if (!ch->engine->ends)
-		bitmap_set(ch->share.kept, desc->first, desc->nr);
-}
+	struct dcbm_transfer *transfer = &ch->transfer;
 
-/* What a descriptor came to: 0 if its pieces are complete. */
-static int dcbm_outcome(struct dcbm_channel *ch, const struct dcbm_desc *desc, bool doubts)
-{
-	if (desc->kept)
+	if (desc->in_flight)
 		return -EBUSY;
 	if (desc->status)
 		return desc->status;
-	/* While it is mapped the content is not the CPU's to see. */
-	if (!ch->share.mapped && (!doubts || dcbm_same(&ch->share, desc)))
+	/* While it is mapped the content belongs to the device. */
+	if (!transfer->mapped && (!verify || dcbm_desc_matches(transfer, desc)))
 		return 0;
-	if (doubts)
-		dcbm_unproved(ch, desc);
-	if (!ch->share.mapped)
+	/*
+	 * Hold the segments of a completion that cannot be trusted. It still
+	 * counts as a completion, so the descriptor itself is not in flight.
+	 */
+	if (verify && !ch->quirks->done_means_idle)
+		bitmap_set(transfer->in_flight, desc->first, desc->nr);
+	if (!transfer->mapped)
 		dcbm_count(DCBM_VERIFY_FAILURES, 1);
 	return -EIO;
 }
 
-/* Is the channel, whose descriptors have been looked at, fit for service? */
-static bool dcbm_fit(struct dcbm_channel *ch)
+/* Can the channel, whose descriptors have their results, be used again? */
+static bool dcbm_reusable(struct dcbm_channel *ch)
 {
-	if (ch->stuck)
+	if (ch->timed_out)
 		return false;
-	if (bitmap_empty(ch->share.kept, DCBM_MAX_PIECES))
+	if (bitmap_empty(ch->transfer.in_flight, DCBM_MAX_SEGMENTS))
 		return true;
-	/* A callback that never comes: nothing will tell when the device has ended. */
+	/*
+	 * Count a callback that never comes: nothing will tell when the device
+	 * has stopped.
+	 */
 	atomic_inc(&ch->pending);
 	return false;
 }
 
 /**
- * dcbm_settle() - find out which pairs a channel has copied, and make it fit for the next share
- * @run:	the run
- * @ch:		one of its channels, after dcbm_drive()
+ * dcbm_complete_channel() - set the status of the pairs that a channel copied
+ * @job:	the job
+ * @ch:		one of its channels, after dcbm_submit_and_wait()
  *
  * Context: process context. May sleep.
- * Return: true if the channel was retired, and is the run's no more.
+ * Return: true if the channel hangs and does not belong to the job any more.
  */
-bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch)
+bool dcbm_complete_channel(struct dcbm_job *job, struct dcbm_channel *ch)
 {
-	struct dcbm_share *share = &ch->share;
-	bool doubts = dcbm_doubts(ch->engine);
-	unsigned int i;
+	struct dcbm_transfer *transfer = &ch->transfer;
+	bool verify = dcbm_needs_verify(ch->quirks);
+	unsigned int i, k;
 
-	bitmap_zero(share->kept, DCBM_MAX_PIECES);
-	if (ch->stuck)
-		dcbm_keep(ch);
+	bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
+	if (ch->timed_out)
+		dcbm_mark_in_flight(ch);
 	else
-		dcbm_unmap(share, ch, 0);
-	for (i = 0; i < share->nr_descs; i++) {
-		struct dcbm_desc *desc = &share->descs[i];
-		int err = dcbm_outcome(ch, desc, doubts);
+		dcbm_unmap(transfer, ch, 0);
+	for (i = 0; i < transfer->nr_descs; i++) {
+		struct dcbm_desc *desc = &transfer->descs[i];
+		int err = dcbm_desc_result(ch, desc, verify);
 
-		dcbm_tally(desc);
-		if (err)
-			dcbm_fail(run->batch, share, desc, err);
+		dcbm_account(desc);
+		for (k = desc->first; err && k < desc->first + desc->nr; k++)
+			job->batch->pairs[transfer->pair[k]].status = err;
 	}
-	if (dcbm_fit(ch))
+	if (dcbm_reusable(ch))
 		return false;
-	/* From here on it is the quarantine's. */
-	dcbm_retire(ch);
+	dcbm_channel_hung(ch);
 	return true;
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: What dcbm holds and what it measured
+ * DOC: Channels and costs in debugfs
  *
  * /sys/kernel/debug/ferry_dcbm/channels has a line for each channel held,
  *
  *	NAME DRIVER node=N descriptors=N bytes=N near=N active|hung
  *
- * where near counts the bytes whose destination is on the channel's own node,
- * and costs what the calibration found. For people and tests; no interface to rely on.
+ * where near counts the bytes whose destination is on the channel's own node;
+ * costs has the results of the calibration, and force_offload overrides them.
+ * The files are for people and tests; they are no stable interface.
  *
- * Lock order: dcbm_mutex.
+ * Locking: dcbm_mutex keeps the channels and the costs while they are printed.
  */
 
 #include <linux/debugfs.h>
@@ -22,10 +23,11 @@ static struct dentry *dcbm_dir;
 
 static void dcbm_show_channel(struct seq_file *m, const struct dcbm_channel *ch)
 {
-	seq_printf(m, "%s %s node=%d descriptors=%llu bytes=%llu near=%llu %s\n",
-		   dma_chan_name(ch->chan), dev_driver_string(ch->provider), ch->nid,
-		   ch->nr_descs, ch->bytes, ch->near_bytes,
-		   ch->retired ? "hung" : "active");
+	seq_printf(m, "%s %s node=%d descriptors=%llu ",
+		   dma_chan_name(ch->chan), dev_driver_string(ch->provider),
+		   ch->nid, ch->nr_descs);
+	seq_printf(m, "bytes=%llu near=%llu %s\n", ch->bytes, ch->near_bytes,
+		   ch->hung ? "hung" : "active");
 }
 
 static int channels_show(struct seq_file *m, void *unused)
@@ -54,7 +56,7 @@ static int force_offload_get(void *data, u64 *value)
 	return 0;
 }
 
-/* Stores 0 or 1 and measures the costs again, because they may be stale. */
+/* The costs may be stale after a time of forced offload: measure again. */
 static int force_offload_set(void *data, u64 value)
 {
 	if (value > 1)
@@ -66,7 +68,7 @@ static int force_offload_set(void *data, u64 value)
 DEFINE_DEBUGFS_ATTRIBUTE(force_offload_fops, force_offload_get,
 			 force_offload_set, "%llu\n");
 
-/** dcbm_debugfs_init() - add the files; without debugfs there are none */
+/** dcbm_debugfs_init() - create the files, if the kernel has debugfs */
 void dcbm_debugfs_init(void)
 {
 	dcbm_dir = debugfs_create_dir("ferry_dcbm", NULL);

@@ -1,259 +1,332 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: When channels are asked back
+ * DOC: Request and release of channels
  *
- * dmaengine has no way to ask a client for a channel that it holds, and drivers do not expect
- * one to use it at all times. So what may come is watched:
+ * dcbm requests channels when it is selected and releases them when another
+ * migrator is, or when the devices knob excludes them. dmaengine has no way to
+ * ask a client for a channel back, and drivers do not expect a client that
+ * holds channels all the time. So notifiers tell dcbm:
  *
- *	a driver leaves		the channels of its device are removed before; when one has come,
- *				they are looked for. Channels of a device on a bus that is not
- *				watched are taken only if its driver can outlive its clients.
- *	the system sleeps	all but those in quarantine are released before anything is
- *				frozen, and taken again once it is awake: an engine that is
- *				suspended is given nothing. Threads that are not frozen may
+ *	driver unbound		dcbm releases the channels of the device before
+ *				the driver is unbound, and looks for new ones
+ *				when a driver was bound. It only uses channels
+ *				of devices on other buses than the watched ones
+ *				if the driver can outlive its clients.
+ *	system sleep		dcbm releases all channels but the hung ones
+ *				before anything is frozen, and requests them
+ *				again after the wake-up: a suspended engine gets
+ *				no descriptors. Threads that are not frozen may
  *				migrate; the CPU copies for them.
- *	the system shuts down	all are released for good: drivers shut down without being
- *				unbound, and some warn of channels that are held.
+ *	shutdown		dcbm releases all for good: drivers shut down
+ *				without being unbound, and some warn of channels
+ *				in use.
  *
- * Nobody is told of Xen's suspension and of a jump by kexec, which are not for machines in use.
+ * Xen's suspend and kexec jump call no notifier that dcbm could use; they are
+ * not meant for machines in operation.
  *
- * Life cycle of a device that is leaving: noted before its channels are removed, so that none is
- * taken again; forgotten when its driver is gone.
+ * Life cycle of a device that is unbound: it is noted before its channels are
+ * released, so that none is requested again, and forgotten when its driver is
+ * gone.
  *
- * Lock order: device lock or system_transition_mutex -> notifier chain -> dcbm_mutex.
+ * Locking: dcbm_mutex, see channels.c.
  */
 
-#include <linux/amba/bus.h>
 #include <linux/bits.h>
+#include <linux/cleanup.h>
 #include <linux/device/bus.h>
 #include <linux/dmaengine.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
-#include <linux/pci.h>
-#include <linux/platform_device.h>
 #include <linux/reboot.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
+#include <linux/sysfs.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
 
-/* Devices whose drivers are leaving at the same time. */
-#define DCBM_MAX_LEAVING	8
+/* How long an unbind waits for a device that has not completed. */
+#define DCBM_UNBIND_WAIT_MS	1000
 
-static const struct device *dcbm_leaving[DCBM_MAX_LEAVING];
-/* And those that found no room there: while there are any, no channel is taken. */
-static unsigned int dcbm_more_leaving;
-/* Kinds of sleep, each from before the freezing of tasks until after their thawing. */
-#define DCBM_SUSPENDS	BIT(0)
-#define DCBM_HIBERNATES	BIT(1)
-#define DCBM_RESTORES	BIT(2)
+/*
+ * Kinds of sleep, each from before tasks are frozen until they are thawed. Bits
+ * and no count: a sleep that could not begin may have no notification of its
+ * end.
+ */
+#define DCBM_SUSPEND		BIT(0)
+#define DCBM_HIBERNATION	BIT(1)
+#define DCBM_RESTORE		BIT(2)
 
-/* No count: of a sleep that could not begin, the end may not be told. */
-static unsigned int dcbm_sleeps;
+/* dcbm is selected; dcbm_mutex. */
+static bool dcbm_enabled;
 
-/** dcbm_asleep() - is the system about to sleep? Then no channel may be taken. dcbm_mutex held. */
-bool dcbm_asleep(void)
+/**
+ * dcbm_acquire_all() - request all channels, because dcbm was selected
+ *
+ * Context: process context. Takes dcbm_mutex.
+ * Return: 0; -ENODEV if there is none, -EBUSY if the system is about to sleep.
+ */
+int dcbm_acquire_all(void)
 {
-	lockdep_assert_held(&dcbm_mutex);
-	return dcbm_sleeps;
-}
-
-static bool dcbm_is_leaving(const struct device *dev)
-{
-	unsigned int i;
-
-	if (dcbm_more_leaving)
-		return true;
-	for (i = 0; i < DCBM_MAX_LEAVING; i++)
-		if (dcbm_leaving[i] == dev)
-			return true;
-	return false;
-}
-
-/* Without PCI there is not even a declaration of its bus. */
-static const struct bus_type *const dcbm_buses[] = {
-	&platform_bus_type,
-#ifdef CONFIG_PCI
-	&pci_bus_type,
-#endif
-#ifdef CONFIG_ARM_AMBA
-	&amba_bustype,
-#endif
-};
-
-static bool dcbm_watched(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
-		if (dev->bus == dcbm_buses[i])
-			return true;
-	return false;
+	guard(mutex)(&dcbm_mutex);
+	if (dcbm_suspend_state)
+		return -EBUSY;
+	dcbm_request_channels();
+	dcbm_enabled = dcbm_have_channels();
+	if (!dcbm_enabled)
+		return -ENODEV;
+	dcbm_calibrate();
+	return 0;
 }
 
 /**
- * dcbm_stays() - may channels of a device be held?
- * @device: the device
+ * dcbm_release_all() - release all channels, because dcbm is deselected
  *
- * Context: dcbm_mutex held.
- * Return: false if its driver is leaving, or could leave without a word to us.
+ * Context: process context. Takes dcbm_mutex, waits for batches in flight.
  */
-bool dcbm_stays(const struct dma_device *device)
+void dcbm_release_all(void)
 {
-	return !dcbm_is_leaving(device->dev) &&
-	       (dcbm_watched(device->dev) || device->device_release);
+	guard(mutex)(&dcbm_mutex);
+	dcbm_enabled = false;
+	dcbm_release_channels(true);
 }
 
-static void dcbm_leave(const struct device *dev)
+/* If dcbm is selected, request the channels that have become usable. */
+static void dcbm_refresh(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < DCBM_MAX_LEAVING && dcbm_leaving[i]; i++)
-		;
-	if (i < DCBM_MAX_LEAVING)
-		dcbm_leaving[i] = dev;
-	else
-		dcbm_more_leaving++;
+	lockdep_assert_held(&dcbm_mutex);
+	if (!dcbm_enabled)
+		return;
+	dcbm_release_channels(false);
+	if (dcbm_request_channels())
+		dcbm_calibrate();
 }
 
-static void dcbm_left(const struct device *dev)
+/**
+ * dcbm_recalibrate() - measure again after a knob changed the cost of a batch
+ *
+ * Context: process context. Takes dcbm_mutex.
+ */
+void dcbm_recalibrate(void)
 {
-	unsigned int i;
+	guard(mutex)(&dcbm_mutex);
+	if (dcbm_enabled)
+		dcbm_calibrate();
+}
 
-	for (i = 0; i < DCBM_MAX_LEAVING; i++) {
-		if (dcbm_leaving[i] == dev) {
-			dcbm_leaving[i] = NULL;
-			return;
+/**
+ * dcbm_set_devices() - choose the devices whose channels may be used
+ * @names: "all", or device names separated by blanks or commas
+ *
+ * Context: process context. Takes dcbm_mutex.
+ * Return: 0; -EINVAL if @names has no name or is too long; -EBUSY if the system
+ * is about to sleep; -ENODEV if dcbm is selected and none of the devices has a
+ * free channel: then the previous choice is in force again.
+ */
+int dcbm_set_devices(const char *names)
+{
+	char *old __free(kfree) = kmalloc(sizeof(dcbm_devices), GFP_KERNEL);
+
+	if (!old)
+		return -ENOMEM;
+	if (!names[strspn(names, " ,")] ||
+	    strlen(names) >= sizeof(dcbm_devices))
+		return -EINVAL;
+	guard(mutex)(&dcbm_mutex);
+	if (dcbm_suspend_state)
+		return -EBUSY;
+	strscpy(old, dcbm_devices, sizeof(dcbm_devices));
+	strscpy(dcbm_devices, names, sizeof(dcbm_devices));
+	strreplace(dcbm_devices, ',', ' ');
+	dcbm_refresh();
+	if (!dcbm_enabled || dcbm_have_channels())
+		return 0;
+	strscpy(dcbm_devices, old, sizeof(dcbm_devices));
+	dcbm_refresh();
+	return -ENODEV;
+}
+
+/** dcbm_show_devices() - print the devices knob on a sysfs page */
+ssize_t dcbm_show_devices(char *buf)
+{
+	guard(mutex)(&dcbm_mutex);
+	return sysfs_emit(buf, "%s\n", dcbm_devices);
+}
+
+/*
+ * Give a hung channel's callbacks a last chance: a driver that frees its
+ * descriptors on release does not survive the completion of one (ptdma). If the
+ * channel did not time out, no callback is due, see complete.c.
+ */
+static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
+{
+	return ch->timed_out &&
+	       wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
+				  msecs_to_jiffies(DCBM_UNBIND_WAIT_MS)) &&
+	       dcbm_try_recover(ch);
+}
+
+/*
+ * Release the channels of @dev, or all channels if it is NULL, even hung ones:
+ * the driver goes whether its device has finished or not. Waits for batches in
+ * flight, and for a limited time for hung channels.
+ */
+static void dcbm_evict(const struct device *dev)
+{
+	unsigned int slot;
+
+	lockdep_assert_held(&dcbm_mutex);
+	for (slot = 0; slot < DCBM_MAX_CHANNELS; slot++) {
+		struct dcbm_channel *ch = dcbm_slot(slot);
+
+		if (!ch || (dev && ch->provider != dev))
+			continue;
+		if (dcbm_unpublish(ch) || dcbm_wait_for_recovery(ch)) {
+			dcbm_channel_free(ch);
+			continue;
 		}
+		dcbm_quirk_delay(ch);
+		dcbm_channel_detach(ch);
+		dcbm_leak(ch);
 	}
-	if (dcbm_more_leaving)
-		dcbm_more_leaving--;
 }
 
-static void dcbm_driver_leaves(const struct device *dev)
+static void dcbm_unbind_begin(const struct device *dev)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_leave(dev);
-	dcbm_evict_from(dev);
+	dcbm_unbinding_add(dev);
+	dcbm_evict(dev);
 }
 
-static void dcbm_driver_left(const struct device *dev)
+static void dcbm_unbind_end(const struct device *dev)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_left(dev);
-	dcbm_unbound(dev);
+	dcbm_unbinding_del(dev);
+	dcbm_hung_unbound(dev);
 }
 
-static void dcbm_refresh_work(struct work_struct *work)
+static void dcbm_refresh_fn(struct work_struct *work)
 {
 	guard(mutex)(&dcbm_mutex);
 	dcbm_refresh();
 }
 
-static DECLARE_WORK(dcbm_look_for_more, dcbm_refresh_work);
+static DECLARE_WORK(dcbm_refresh_work, dcbm_refresh_fn);
 
-static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event, void *unused)
+static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
+			      void *unused)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_evict_all();
+	dcbm_enabled = false;
+	dcbm_evict(NULL);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block dcbm_reboot = { .notifier_call = dcbm_notify_reboot };
+static struct notifier_block dcbm_reboot_nb = {
+	.notifier_call = dcbm_notify_reboot,
+};
 
-static void dcbm_sleep(unsigned int kind)
+/* dcbm stays selected while the system sleeps, and rejects batches. */
+static void dcbm_release_for_suspend(unsigned int kind)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_sleeps |= kind;
-	dcbm_give_back();
+	dcbm_suspend_state |= kind;
+	dcbm_release_channels(true);
 }
 
-static void dcbm_wake(unsigned int kind)
+static void dcbm_resume(unsigned int kind)
 {
 	scoped_guard(mutex, &dcbm_mutex)
-		dcbm_sleeps &= ~kind;
-	/* A work of its own: measuring takes time, and the system's waking would wait for it. */
-	queue_work(system_dfl_wq, &dcbm_look_for_more);
+		dcbm_suspend_state &= ~kind;
+	/* From a work, because the wake-up would wait for the calibration. */
+	queue_work(system_dfl_wq, &dcbm_refresh_work);
 }
 
-static int dcbm_notify_pm(struct notifier_block *nb, unsigned long event, void *unused)
+static int dcbm_notify_pm(struct notifier_block *nb, unsigned long event,
+			  void *unused)
 {
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
-		dcbm_sleep(DCBM_SUSPENDS);
+		dcbm_release_for_suspend(DCBM_SUSPEND);
 		break;
 	case PM_POST_SUSPEND:
-		dcbm_wake(DCBM_SUSPENDS);
+		dcbm_resume(DCBM_SUSPEND);
 		break;
 	case PM_HIBERNATION_PREPARE:
-		dcbm_sleep(DCBM_HIBERNATES);
+		dcbm_release_for_suspend(DCBM_HIBERNATION);
 		break;
 	case PM_POST_HIBERNATION:
-		dcbm_wake(DCBM_HIBERNATES);
+		dcbm_resume(DCBM_HIBERNATION);
 		break;
 	case PM_RESTORE_PREPARE:
-		dcbm_sleep(DCBM_RESTORES);
+		dcbm_release_for_suspend(DCBM_RESTORE);
 		break;
 	case PM_POST_RESTORE:
-		dcbm_wake(DCBM_RESTORES);
+		dcbm_resume(DCBM_RESTORE);
 		break;
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block dcbm_pm = { .notifier_call = dcbm_notify_pm };
+static struct notifier_block dcbm_pm_nb = { .notifier_call = dcbm_notify_pm };
 
-static int dcbm_notify_bus(struct notifier_block *nb, unsigned long event, void *data)
+static int dcbm_notify_bus(struct notifier_block *nb, unsigned long event,
+			   void *data)
 {
 	switch (event) {
 	case BUS_NOTIFY_UNBIND_DRIVER:
-		dcbm_driver_leaves(data);
+		dcbm_unbind_begin(data);
 		break;
 	case BUS_NOTIFY_UNBOUND_DRIVER:
-		dcbm_driver_left(data);
+		dcbm_unbind_end(data);
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
-		/* A work of its own: the driver may register with dmaengine later. */
-		queue_work(system_dfl_wq, &dcbm_look_for_more);
+		/* The driver may register with dmaengine later. */
+		queue_work(system_dfl_wq, &dcbm_refresh_work);
 		break;
 	}
 	return NOTIFY_DONE;
 }
 
-/* One a bus, as each is an entry of its list. */
-static struct notifier_block dcbm_watchers[ARRAY_SIZE(dcbm_buses)];
+/* One for each bus, because each is an entry of its list. */
+static struct notifier_block dcbm_bus_nbs[DCBM_MAX_BUSES];
 
-/** dcbm_notify_init() - start to watch */
+/** dcbm_notify_init() - register the notifiers. Return: 0 or an error */
 int dcbm_notify_init(void)
 {
-	/* Not during a sleep whose beginning was missed; one by /dev/snapshot cannot be seen. */
+	/*
+	 * Not during a sleep whose beginning was missed; one by /dev/snapshot
+	 * cannot be seen.
+	 */
 	unsigned int flags = lock_system_sleep();
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; !err && i < ARRAY_SIZE(dcbm_buses); i++) {
-		dcbm_watchers[i].notifier_call = dcbm_notify_bus;
-		err = bus_register_notifier(dcbm_buses[i], &dcbm_watchers[i]);
+	for (i = 0; !err && dcbm_buses[i]; i++) {
+		dcbm_bus_nbs[i].notifier_call = dcbm_notify_bus;
+		err = bus_register_notifier(dcbm_buses[i], &dcbm_bus_nbs[i]);
 	}
 	if (!err)
-		err = register_reboot_notifier(&dcbm_reboot);
+		err = register_reboot_notifier(&dcbm_reboot_nb);
 	if (!err)
-		err = register_pm_notifier(&dcbm_pm);
+		err = register_pm_notifier(&dcbm_pm_nb);
 	unlock_system_sleep(flags);
 	if (err)
 		dcbm_notify_exit();
 	return err;
 }
 
-/** dcbm_notify_exit() - stop watching; no channel is held any more */
+/** dcbm_notify_exit() - unregister the notifiers; no channel is held */
 void dcbm_notify_exit(void)
 {
 	unsigned int i;
 
-	/* Of what was not registered they return an error, and that is all. */
-	unregister_pm_notifier(&dcbm_pm);
-	unregister_reboot_notifier(&dcbm_reboot);
-	for (i = 0; i < ARRAY_SIZE(dcbm_buses); i++)
-		bus_unregister_notifier(dcbm_buses[i], &dcbm_watchers[i]);
-	cancel_work_sync(&dcbm_look_for_more);
+	/* For a notifier that is not registered they return an error only. */
+	unregister_pm_notifier(&dcbm_pm_nb);
+	unregister_reboot_notifier(&dcbm_reboot_nb);
+	for (i = 0; dcbm_buses[i]; i++)
+		bus_unregister_notifier(dcbm_buses[i], &dcbm_bus_nbs[i]);
+	cancel_work_sync(&dcbm_refresh_work);
 }

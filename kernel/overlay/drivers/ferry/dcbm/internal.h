@@ -12,48 +12,57 @@
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 
-/* The most channels held; the limit of the channels knob. */
+/* Maximum number of channels held; the limit of the channels knob. */
 #define DCBM_MAX_CHANNELS	64
-/* Pieces of one share: a batch of single pages fits one channel. */
-#define DCBM_MAX_PIECES		FERRY_BATCH_FOLIOS
-/* Longest descriptor: below every known engine's limit, long enough to hide its own cost. */
+/* Segments of one transfer: one channel can copy a batch of single pages. */
+#define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
+/*
+ * Longest descriptor: below every known engine's limit, and long enough that
+ * its setup cost is small beside the copy.
+ */
 #define DCBM_MAX_LEN		SZ_1M
-/* Longest share, and so the size of a window: what a batch has at most by default. */
-#define DCBM_MAX_SHARE		((size_t)SZ_32M)
-/* In timeouts: how long a batch may take that is slow but alive. */
+/* Longest transfer and size of an IOVA window: the default batch limit. */
+#define DCBM_MAX_TRANSFER	((size_t)SZ_32M)
+/* Deadline of a batch on slow but live channels, in multiples of timeout_ms. */
 #define DCBM_BATCH_TIMEOUTS	4
+/* Size of the "devices" knob's value. */
+#define DCBM_DEVICES_LEN	(PAGE_SIZE / 4)
+/* Watched buses: platform, PCI, AMBA. */
+#define DCBM_MAX_BUSES		3
 
 /**
- * enum dcbm_proof - why a driver's word that a copy is complete may be believed
- * @DCBM_PROOF_COMPARE:		it may not: the content is compared
- * @DCBM_PROOF_SENTINEL:	after an error nothing later in the same chain completes, so
- *				the completion of a last, private descriptor vouches for all;
- *				after synchronize() a group is one chain
- * @DCBM_PROOF_RESULT:		it reports errors in the result of the callback
+ * enum dcbm_trust - why a driver's completion can be believed
+ * @DCBM_TRUST_NONE:		it cannot: the copy is verified
+ * @DCBM_TRUST_SENTINEL:	after an error no later descriptor of the same
+ *				chain completes, so the completion of a last,
+ *				private descriptor covers all; after
+ *				synchronize() a group is one chain
+ * @DCBM_TRUST_RESULT:		the callback's result reports errors
  */
-enum dcbm_proof {
-	DCBM_PROOF_COMPARE,
-	DCBM_PROOF_SENTINEL,
-	DCBM_PROOF_RESULT,
+enum dcbm_trust {
+	DCBM_TRUST_NONE,
+	DCBM_TRUST_SENTINEL,
+	DCBM_TRUST_RESULT,
 };
 
 /**
- * struct dcbm_engine - what must be known of a driver
- * @driver:	its name; NULL for those not known
- * @depth:	descriptors that may be in flight on one channel
+ * struct dcbm_quirks - quirks of a DMA engine driver
+ * @driver:	name of the driver; NULL in the row for unlisted drivers
+ * @depth:	maximum number of descriptors in flight on one channel
  * @issue_each:	call issue_pending after each submit, not once a group
- * @lingers:	it may still use a descriptor when its callback has returned, where
- *		synchronize() does not wait for it
- * @ends:	its completions may be false, but come only when the device has ended
- * @proof:	whether its completions can be believed
+ * @late_desc_use: the driver may use a descriptor after its callback has
+ *		returned, and synchronize() does not wait for that
+ * @done_means_idle: completions may be false, but the driver only sends them
+ *		when the device has stopped working on the descriptor
+ * @trust:	why its completions can be believed
  */
-struct dcbm_engine {
+struct dcbm_quirks {
 	const char *driver;
 	unsigned int depth;
 	bool issue_each;
-	bool lingers;
-	bool ends;
-	enum dcbm_proof proof;
+	bool late_desc_use;
+	bool done_means_idle;
+	enum dcbm_trust trust;
 };
 
 /**
@@ -62,11 +71,11 @@ struct dcbm_engine {
  * @src:	bus address of the source
  * @dst:	bus address of the destination
  * @len:	bytes
- * @first:	first piece of the share that it copies
- * @nr:		pieces that it copies
- * @status:	-EAGAIN until it is submitted, -EINPROGRESS until it completes, then 0 or
- *		the driver's error
- * @kept:	in flight on a channel that is stuck: the folios are held, see hung.c
+ * @first:	first segment of the transfer that it copies
+ * @nr:		number of segments that it copies
+ * @status:	-EAGAIN until it is submitted, -EINPROGRESS until it completes,
+ *		then 0 or the driver's error
+ * @in_flight:	it had not completed when its channel was found hung
  */
 struct dcbm_desc {
 	struct dcbm_channel *ch;
@@ -76,72 +85,75 @@ struct dcbm_desc {
 	unsigned short first;
 	unsigned short nr;
 	int status;
-	bool kept;
+	bool in_flight;
 };
 
 /**
- * struct dcbm_share - the part of a batch that one channel copies
+ * struct dcbm_transfer - the part of a batch that one channel copies
  * @bytes:	its length
- * @nr_pieces:	stretches of memory, each within one folio of the batch
- * @nr_descs:	descriptors for them; 0 if they could not be mapped
+ * @nr_segments: number of segments, each within one folio of the batch
+ * @nr_descs:	number of descriptors; 0 if the segments could not be mapped
  * @mapped:	both lists are mapped for the channel's device
- * @kept:	pieces that the device may still write while the channel is retired
- * @pair:	of each piece, the pair of the batch
- * @src:	sources of the pieces
- * @dst:	destinations of the pieces, of the same lengths
+ * @in_flight:	segments that the device of a hung channel may still write
+ * @pair:	of each segment, the pair of the batch
+ * @src:	sources of the segments
+ * @dst:	destinations of the segments, of the same lengths
  * @descs:	the descriptors
  */
-struct dcbm_share {
+struct dcbm_transfer {
 	size_t bytes;
-	unsigned int nr_pieces;
+	unsigned int nr_segments;
 	unsigned int nr_descs;
 	bool mapped;
-	DECLARE_BITMAP(kept, DCBM_MAX_PIECES);
-	unsigned short pair[DCBM_MAX_PIECES];
-	struct scatterlist src[DCBM_MAX_PIECES];
-	struct scatterlist dst[DCBM_MAX_PIECES];
-	struct dcbm_desc descs[DCBM_MAX_PIECES];
+	DECLARE_BITMAP(in_flight, DCBM_MAX_SEGMENTS);
+	unsigned short pair[DCBM_MAX_SEGMENTS];
+	struct scatterlist src[DCBM_MAX_SEGMENTS];
+	struct scatterlist dst[DCBM_MAX_SEGMENTS];
+	struct dcbm_desc descs[DCBM_MAX_SEGMENTS];
 };
 
 /**
- * struct dcbm_channel - a channel that is held
- * @chan:	the channel
- * @provider:	device that its driver is bound to
+ * struct dcbm_channel - a channel that dcbm holds
+ * @chan:	the channel; NULL once it was released with memory leaked
+ * @provider:	device that the channel's driver is bound to
  * @dev:	device that memory is mapped for, mostly the same
- * @engine:	what is known of its driver
- * @nid:	node it is near, or NUMA_NO_NODE
- * @slot:	its place among those held
+ * @quirks:	quirks of its driver
+ * @nid:	node that it is near, or NUMA_NO_NODE
+ * @slot:	its index in the table of channels
  * @first:	first descriptor of the group in flight
  * @next:	first descriptor not submitted
- * @end:		first descriptor not to submit
- * @pending:	callbacks to come, and one that never does where a completion was false
+ * @end:	end of the descriptors to submit
+ * @pending:	outstanding callbacks; one too many after a false completion,
+ *		so that it never reaches 0
  * @progress:	jiffies of the last submission or callback
  * @waiting:	a group is in flight
- * @stuck:	the group in flight has timed out
- * @rest_until:	in jiffies; it took no descriptor for a while, and is not tried before
- * @retired:	out of service until @pending is 0
- * @unbound:	its driver has left the device
- * @src_put:	pieces whose sources the quarantine has let go
- * @list:	entry of a list of the quarantine
- * @windows:	it has windows
+ * @timed_out:	the group in flight has timed out
+ * @backoff_until: in jiffies; the channel is not claimed before
+ * @hung:	out of service until @pending is 0
+ * @unbound:	its driver was unbound from the device
+ * @src_put:	segments whose source references hung.c has dropped
+ * @list:	entry of hung.c's list
+ * @windows:	it has IOVA windows
  * @src_window:	bus addresses for sources
  * @dst_window:	bus addresses for destinations
- * @sentinel:	two cache lines' worth for a private descriptor, when the proof needs it
+ * @sentinel:	source and destination of the sentinel descriptor, if
+ *		DCBM_TRUST_SENTINEL needs one
  * @sentinel_dma: their bus address
- * @last:	that descriptor
+ * @last:	the sentinel descriptor
  * @nr_descs:	descriptors submitted since the channel is held
  * @bytes:	bytes of them
- * @near_bytes:	of those, bytes whose destination it is near
- * @share:	what it copies now
+ * @near_bytes:	of those, bytes whose destination is on @nid
+ * @transfer:	the current transfer
  *
- * Owned by whoever has claimed its slot; callbacks touch @pending, @progress and the status
- * of their descriptor only, and nothing once they have lowered @pending.
+ * The task that claimed the slot owns all fields. Callbacks only touch
+ * @pending, @progress and the status of their descriptor, and nothing after
+ * they have decremented @pending.
  */
 struct dcbm_channel {
 	struct dma_chan *chan;
 	const struct device *provider;
 	struct device *dev;
-	const struct dcbm_engine *engine;
+	const struct dcbm_quirks *quirks;
 	int nid;
 	unsigned int slot;
 	unsigned int first;
@@ -150,9 +162,9 @@ struct dcbm_channel {
 	atomic_t pending;
 	unsigned long progress;
 	bool waiting;
-	bool stuck;
-	unsigned long rest_until;
-	bool retired;
+	bool timed_out;
+	unsigned long backoff_until;
+	bool hung;
 	bool unbound;
 	unsigned int src_put;
 	struct list_head list;
@@ -165,19 +177,19 @@ struct dcbm_channel {
 	u64 nr_descs;
 	u64 bytes;
 	u64 near_bytes;
-	struct dcbm_share share;
+	struct dcbm_transfer transfer;
 };
 
 /**
- * struct dcbm_run - a batch being copied
+ * struct dcbm_job - a batch being copied
  * @batch:	the batch
- * @nr:		channels claimed for it
+ * @nr:		number of channels claimed for it
  * @ch:		the channels, nearest first
- * @pair:	first pair that is not cut into shares yet
- * @offset:	bytes of it that are
- * @start:	in jiffies; when the copying began
+ * @pair:	first pair that is not split into transfers yet
+ * @offset:	bytes of that pair that are
+ * @start:	in jiffies; when the copy began
  */
-struct dcbm_run {
+struct dcbm_job {
 	struct ferry_batch *batch;
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
@@ -186,18 +198,18 @@ struct dcbm_run {
 	unsigned long start;
 };
 
-/* What is verified, the words of the verify knob. */
+/* When copies are verified, the words of the verify knob. */
 enum dcbm_verify {
 	DCBM_VERIFY_AUTO,
 	DCBM_VERIFY_ALWAYS,
 };
 
 /**
- * struct dcbm_tuning - what the knobs set
- * @channels:	the most that copy one batch
- * @timeout_ms:	without progress for so long a channel is stuck
- * @verify:	an enum dcbm_verify: whether content is compared
- * @force_offload: offload even what the CPU would copy faster
+ * struct dcbm_tuning - values of the knobs
+ * @channels:	maximum number of channels that copy one batch
+ * @timeout_ms:	a channel without progress for this long hangs
+ * @verify:	an enum dcbm_verify
+ * @force_offload: offload batches that the CPU would copy faster, too
  */
 struct dcbm_tuning {
 	unsigned long channels;
@@ -234,87 +246,91 @@ enum dcbm_counter DCBM_COUNTERS(FERRY_COUNTER_ID, DCBM_NR_COUNTERS);
 extern struct dcbm_tuning dcbm_tuning;
 extern atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
 extern const struct attribute_group *dcbm_groups[];
-extern struct wait_queue_head dcbm_wait;
 
 static inline void dcbm_count(enum dcbm_counter counter, s64 nr)
 {
 	atomic64_add(nr, &dcbm_counters[counter]);
 }
 
-/* The folios that a piece lies in. */
-static inline struct folio *dcbm_piece_src(struct dcbm_share *share, unsigned int piece)
+static inline struct folio *dcbm_src_folio(struct dcbm_transfer *transfer,
+					   unsigned int segment)
 {
-	return page_folio(sg_page(&share->src[piece]));
+	return page_folio(sg_page(&transfer->src[segment]));
 }
 
-static inline struct folio *dcbm_piece_dst(struct dcbm_share *share, unsigned int piece)
+static inline struct folio *dcbm_dst_folio(struct dcbm_transfer *transfer,
+					   unsigned int segment)
 {
-	return page_folio(sg_page(&share->dst[piece]));
+	return page_folio(sg_page(&transfer->dst[segment]));
 }
-
-/* main.c */
-void dcbm_copy_with(struct dcbm_run *run);
 
 /* quirks.c */
-const struct dcbm_engine *dcbm_engine(const struct dma_chan *chan);
-const struct dcbm_engine *dcbm_engine_nth(unsigned int nr);
-unsigned int dcbm_engine_number(const struct dcbm_engine *engine);
-#define DCBM_NR_ENGINES		8
-
-/* channels.c */
-extern struct mutex dcbm_mutex;
-int dcbm_hold(void);
-void dcbm_give_back(void);
-void dcbm_refresh(void);
-void dcbm_evict_from(const struct device *dev);
-void dcbm_evict_all(void);
-void dcbm_recalibrate(void);
-void dcbm_release_all(void);
-int dcbm_set_devices(const char *names);
-ssize_t dcbm_show_devices(char *buf);
-void dcbm_claim(struct dcbm_run *run, unsigned int wanted,
-		const struct dcbm_engine *engine);
-void dcbm_unclaim(struct dcbm_channel *ch);
-struct dcbm_channel *dcbm_slot(unsigned int slot);
-void dcbm_return(struct dcbm_channel *ch);
-
-/* hotplug.c */
-bool dcbm_asleep(void);
-bool dcbm_stays(const struct dma_device *device);
-int dcbm_notify_init(void);
-void dcbm_notify_exit(void);
-
-/* share.c */
-bool dcbm_cut(struct dcbm_run *run);
+#define DCBM_NR_QUIRKS		8
+const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan);
+const struct dcbm_quirks *dcbm_quirks_nth(unsigned int nr);
+unsigned int dcbm_quirks_index(const struct dcbm_quirks *quirks);
 
 /* map.c */
 void dcbm_windows_alloc(struct dcbm_channel *ch);
 void dcbm_windows_free(struct dcbm_channel *ch);
-int dcbm_map(struct dcbm_share *share, struct dcbm_channel *ch);
-void dcbm_unmap(struct dcbm_share *share, struct dcbm_channel *ch, unsigned long attrs);
+bool dcbm_split(struct dcbm_job *job);
+int dcbm_map(struct dcbm_transfer *transfer, struct dcbm_channel *ch);
+void dcbm_unmap(struct dcbm_transfer *transfer, struct dcbm_channel *ch,
+		unsigned long attrs);
 
-/* submit.c */
-bool dcbm_overdue(const struct dcbm_run *run);
-void dcbm_drive(struct dcbm_run *run);
-
-/* complete.c */
-bool dcbm_settle(struct dcbm_run *run, struct dcbm_channel *ch);
-
-/* verify.c */
-bool dcbm_same(struct dcbm_share *share, const struct dcbm_desc *desc);
+/* channels.c */
+extern struct mutex dcbm_mutex;
+extern struct wait_queue_head dcbm_wait;
+extern unsigned int dcbm_suspend_state;
+extern char dcbm_devices[DCBM_DEVICES_LEN];
+extern const struct bus_type *const dcbm_buses[DCBM_MAX_BUSES + 1];
+void dcbm_unbinding_add(const struct device *dev);
+void dcbm_unbinding_del(const struct device *dev);
+unsigned int dcbm_request_channels(void);
+bool dcbm_have_channels(void);
+void dcbm_release_channels(bool all);
+bool dcbm_unpublish(struct dcbm_channel *ch);
+void dcbm_quirk_delay(const struct dcbm_channel *ch);
+void dcbm_channel_free(struct dcbm_channel *ch);
+void dcbm_channel_detach(struct dcbm_channel *ch);
+void dcbm_channel_return(struct dcbm_channel *ch);
+struct dcbm_channel *dcbm_slot(unsigned int slot);
+void dcbm_claim(struct dcbm_job *job, unsigned int wanted,
+		const struct dcbm_quirks *quirks);
+void dcbm_unclaim(struct dcbm_channel *ch);
 
 /* hung.c */
-void dcbm_retire(struct dcbm_channel *ch);
-bool dcbm_recall(struct dcbm_channel *ch);
-void dcbm_abandon(struct dcbm_channel *ch);
-void dcbm_unbound(const struct device *dev);
-void dcbm_quarantine_exit(void);
+void dcbm_channel_hung(struct dcbm_channel *ch);
+bool dcbm_try_recover(struct dcbm_channel *ch);
+void dcbm_leak(struct dcbm_channel *ch);
+void dcbm_hung_unbound(const struct device *dev);
+void dcbm_hung_exit(void);
+
+/* complete.c */
+bool dcbm_complete_channel(struct dcbm_job *job, struct dcbm_channel *ch);
+
+/* submit.c */
+bool dcbm_deadline_passed(const struct dcbm_job *job);
+void dcbm_submit_and_wait(struct dcbm_job *job);
+
+/* copy.c */
+void dcbm_keep_nearest(struct dcbm_job *job, unsigned int nr);
+void dcbm_copy_job(struct dcbm_job *job);
 
 /* calibrate.c */
 void dcbm_calibrate(void);
-bool dcbm_may_pay(const struct ferry_batch *batch);
-unsigned int dcbm_choose(const struct dcbm_run *run);
+bool dcbm_worth_offloading(const struct ferry_batch *batch);
+unsigned int dcbm_pick_channels(const struct dcbm_job *job);
 void dcbm_show_costs(struct seq_file *m);
+
+/* hotplug.c */
+int dcbm_acquire_all(void);
+void dcbm_release_all(void);
+void dcbm_recalibrate(void);
+int dcbm_set_devices(const char *names);
+ssize_t dcbm_show_devices(char *buf);
+int dcbm_notify_init(void);
+void dcbm_notify_exit(void);
 
 /* debugfs.c */
 void dcbm_debugfs_init(void);

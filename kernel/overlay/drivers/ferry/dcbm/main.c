@@ -2,33 +2,28 @@
 /**
  * DOC: dcbm, copy by DMA engines
  *
- * A dmaengine client that copies a batch of folios over many channels. One concept a file:
+ * A dmaengine client that copies a batch of folios over many channels. Each
+ * file may call those above it:
  *
- *	quirks.c	what is known of each driver
- *	channels.c	the channels held, and who may use them
- *	hotplug.c	when they are asked back
- *	share.c		a batch is cut, a share for each channel
- *	map.c		a share is mapped for its channel's device
+ *	quirks.c	quirks of each DMA engine driver
+ *	map.c		a batch is split into transfers, which are mapped
+ *	channels.c	the channels held, and which batch uses them
+ *	hung.c		channels whose device may still write
+ *	complete.c	the result of each folio, verified if necessary
  *	submit.c	descriptors are submitted, callbacks awaited
- *	complete.c	the result of each folio
- *	verify.c	where the driver's word is not enough
- *	hung.c		memory that a device may still write
+ *	copy.c		a job: one batch, its channels, its rounds
  *	calibrate.c	the offload cost model
+ *	hotplug.c	when channels are requested and released
+ *	sysfs.c		knobs and counters
+ *	debugfs.c	channels and costs
  *
- * Life cycle of a batch: channels are claimed, at most one for each DCBM_MIN_SHARE; if none is
- * free, the CPU would be faster, or there are memory tags, which engines do not copy, the batch
- * is refused and nothing has happened. Otherwise it is cut, mapped, copied and settled in
- * rounds, mostly one, and the channels are given back, but for those that the quarantine keeps.
- * No round begins after DCBM_BATCH_TIMEOUTS.
- *
- * No memory is allocated: all that a channel needs exists since it is held, and a run lies on
- * the caller's stack.
- *
- * Lock order: none of ours on the copy path; drivers take theirs.
+ * dcbm rejects a batch, with nothing done to it, if no channel is free, if the
+ * CPU would be faster, or if a source has memory tags, which engines do not
+ * copy. The CPU copies rejected batches, and each folio that a channel failed
+ * to copy.
  */
 
 #include <linux/ferry.h>
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -39,110 +34,29 @@
 
 #include "internal.h"
 
-/* Less is not worth another channel's interrupt. */
-#define DCBM_MIN_SHARE	SZ_64K
-
-/* Give back all channels but the @nr nearest. */
-static void dcbm_keep_only(struct dcbm_run *run, unsigned int nr)
-{
-	while (run->nr > nr)
-		dcbm_unclaim(run->ch[--run->nr]);
-}
-
-/* Channels that were retired have no place in later rounds. */
-static void dcbm_drop_retired(struct dcbm_run *run, const unsigned long *stuck)
-{
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < run->nr; i++)
-		if (!test_bit(i, stuck))
-			run->ch[nr++] = run->ch[i];
-	run->nr = nr;
-}
-
-static void dcbm_fail_share(struct dcbm_run *run, const struct dcbm_share *share)
-{
-	unsigned int i;
-
-	for (i = 0; i < share->nr_pieces; i++)
-		run->batch->pairs[share->pair[i]].status = -EIO;
-}
-
-static void dcbm_map_all(struct dcbm_run *run)
-{
-	unsigned int i;
-
-	for (i = 0; i < run->nr; i++) {
-		struct dcbm_share *share = &run->ch[i]->share;
-
-		if (!share->nr_pieces || !dcbm_map(share, run->ch[i]))
-			continue;
-		dcbm_count(DCBM_MAP_FAILURES, 1);
-		dcbm_fail_share(run, share);
-	}
-}
-
-static void dcbm_round(struct dcbm_run *run)
-{
-	DECLARE_BITMAP(stuck, DCBM_MAX_CHANNELS) = {};
-	unsigned int i;
-
-	dcbm_map_all(run);
-	dcbm_drive(run);
-	for (i = 0; i < run->nr; i++)
-		if (dcbm_settle(run, run->ch[i]))
-			set_bit(i, stuck);
-	dcbm_drop_retired(run, stuck);
-}
-
-/**
- * dcbm_copy_with() - copy a run's batch by the run's channels, and give them back
- * @run: the run, with at least one channel
- *
- * Context: process context, all folios locked or otherwise the caller's alone. May sleep, for as
- * long as dcbm_drive() says.
- */
-void dcbm_copy_with(struct dcbm_run *run)
-{
-	struct ferry_batch *batch = run->batch;
-	unsigned int i;
-
-	/* Complete unless a descriptor fails. */
-	for (i = 0; i < batch->nr; i++)
-		batch->pairs[i].status = 0;
-	run->start = jiffies;
-	while (!dcbm_overdue(run) && dcbm_cut(run))
-		dcbm_round(run);
-	/* What is left when no channel, or no time, is. */
-	for (i = run->pair; i < batch->nr; i++)
-		batch->pairs[i].status = -EAGAIN;
-	dcbm_keep_only(run, 0);
-}
-
-#ifdef CONFIG_ARM64_MTE
-static bool dcbm_folio_tagged(struct folio *folio)
-{
-	unsigned long i;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		if (page_mte_tagged(folio_page(folio, i)))
-			return true;
-	return false;
-}
+/* Fewer bytes do not repay another channel's interrupt. */
+#define DCBM_MIN_TRANSFER	SZ_64K
 
 /*
- * Has any source memory tags? An engine copies data only, copy_highpage() both. None can get
- * some while it is copied: sources are locked, unmapped and have no unexpected references.
+ * Has any source memory tags? An engine only copies data, copy_highpage() both.
+ * No source can get tags while it is copied: it is locked, unmapped and has no
+ * unexpected references.
  */
+#ifdef CONFIG_ARM64_MTE
 static bool dcbm_tagged(const struct ferry_batch *batch)
 {
+	unsigned long k;
 	unsigned int i;
 
 	if (!system_supports_mte())
 		return false;
-	for (i = 0; i < batch->nr; i++)
-		if (dcbm_folio_tagged(batch->pairs[i].src))
-			return true;
+	for (i = 0; i < batch->nr; i++) {
+		struct folio *src = batch->pairs[i].src;
+
+		for (k = 0; k < folio_nr_pages(src); k++)
+			if (page_mte_tagged(folio_page(src, k)))
+				return true;
+	}
 	return false;
 }
 #else
@@ -152,27 +66,30 @@ static bool dcbm_tagged(const struct ferry_batch *batch)
 }
 #endif
 
-static int dcbm_refuse(enum dcbm_counter why, int err)
+static int dcbm_reject(enum dcbm_counter reason, int err)
 {
-	dcbm_count(why, 1);
+	dcbm_count(reason, 1);
 	return err;
 }
 
-/* Claim the channels for a batch. -EBUSY if none is free, -EAGAIN if the CPU would be faster. */
-static int dcbm_engage(struct dcbm_run *run)
+/*
+ * Claim the channels for a batch, at most one for each DCBM_MIN_TRANSFER.
+ * -EBUSY if none is free, -EAGAIN if the CPU would be faster.
+ */
+static int dcbm_claim_for_batch(struct dcbm_job *job)
 {
-	const struct ferry_batch *batch = run->batch;
-	bool always = READ_ONCE(dcbm_tuning.force_offload);
+	const struct ferry_batch *batch = job->batch;
+	bool force = READ_ONCE(dcbm_tuning.force_offload);
 
-	if (!always && !dcbm_may_pay(batch))
-		return dcbm_refuse(DCBM_REJECTED_SLOWER, -EAGAIN);
-	dcbm_claim(run, clamp(batch->bytes / DCBM_MIN_SHARE, 1,
+	if (!force && !dcbm_worth_offloading(batch))
+		return dcbm_reject(DCBM_REJECTED_SLOWER, -EAGAIN);
+	dcbm_claim(job, clamp(batch->bytes / DCBM_MIN_TRANSFER, 1,
 			      READ_ONCE(dcbm_tuning.channels)), NULL);
-	if (!run->nr)
-		return dcbm_refuse(DCBM_REJECTED_BUSY, -EBUSY);
-	if (!always)
-		dcbm_keep_only(run, dcbm_choose(run));
-	return run->nr ? 0 : dcbm_refuse(DCBM_REJECTED_SLOWER, -EAGAIN);
+	if (!job->nr)
+		return dcbm_reject(DCBM_REJECTED_BUSY, -EBUSY);
+	if (!force)
+		dcbm_keep_nearest(job, dcbm_pick_channels(job));
+	return job->nr ? 0 : dcbm_reject(DCBM_REJECTED_SLOWER, -EAGAIN);
 }
 
 /**
@@ -180,22 +97,22 @@ static int dcbm_engage(struct dcbm_run *run)
  * @batch: the batch
  *
  * Context: process context, all folios locked. Does not allocate.
- * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster, -EOPNOTSUPP if
- * there are memory tags.
+ * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster,
+ * -EOPNOTSUPP if a source has memory tags.
  */
 static int dcbm_copy(struct ferry_batch *batch)
 {
-	struct dcbm_run run = { .batch = batch };
-	int err = dcbm_engage(&run);
+	struct dcbm_job job = { .batch = batch };
+	int err = dcbm_claim_for_batch(&job);
 
 	if (err)
 		return err;
-	/* After what refuses most batches, which so costs nothing more. */
+	/* Last: most batches are rejected above and skip the scan. */
 	if (dcbm_tagged(batch)) {
-		dcbm_keep_only(&run, 0);
-		return dcbm_refuse(DCBM_REJECTED_TAGGED, -EOPNOTSUPP);
+		dcbm_keep_nearest(&job, 0);
+		return dcbm_reject(DCBM_REJECTED_TAGGED, -EOPNOTSUPP);
 	}
-	dcbm_copy_with(&run);
+	dcbm_copy_job(&job);
 	return 0;
 }
 
@@ -203,7 +120,7 @@ static const struct ferry_migrator dcbm_migrator = {
 	.name = "dcbm",
 	.owner = THIS_MODULE,
 	.groups = dcbm_groups,
-	.enable = dcbm_hold,
+	.enable = dcbm_acquire_all,
 	.disable = dcbm_release_all,
 	.copy = dcbm_copy,
 };
@@ -229,7 +146,7 @@ static void __exit dcbm_exit(void)
 	dcbm_debugfs_exit();
 	ferry_unregister(&dcbm_migrator);
 	dcbm_notify_exit();
-	dcbm_quarantine_exit();
+	dcbm_hung_exit();
 }
 module_exit(dcbm_exit);
 

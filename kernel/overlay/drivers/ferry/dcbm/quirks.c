@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: What is known of DMA drivers
+ * DOC: Quirks of DMA engine drivers
  *
- * dmaengine has one call to copy memory and many readings of it: some drivers lose an
- * issue_pending that comes while they are busy, others start one descriptor per call; some
- * report errors, some report them as success. One row a driver says what was found by
- * reading it and by trying. A driver without a row gets what suits all: one descriptor in
- * flight, the content compared.
+ * dmaengine has one call to copy memory, and drivers interpret it differently:
+ * some lose an issue_pending that comes while they are busy, others start one
+ * descriptor per call; some report errors, some report them as success. Each
+ * row of the table records what reading a driver and trying it has shown. A
+ * driver without a row gets the settings that suit all: one descriptor in
+ * flight, and the copy is verified.
  *
- * A completion that the comparison refutes may be the word for an error, or it came too early
- * and the device still writes. Which, is known of a driver that completes a descriptor only
- * when its device has ended, well or not; of all others the worse is assumed, complete.c. An error
- * that a driver reports is believed to be the end of the descriptor.
+ * If verification refutes a completion, the driver either reported an error as
+ * success, or it completed the descriptor too early and the device still
+ * writes. The first is certain only of a driver that completes a descriptor
+ * when its device has stopped, with or without success (done_means_idle).
+ * complete.c assumes the second of all others. An error that a driver reports
+ * is taken as the end of the descriptor.
  *
- * There is no row for who can stop its device: none was found that does so for certain. What
- * terminate_all() does is written down all the same, for who thinks of calling it.
- *
- * Lock order: none are taken.
+ * The table has no field for drivers that can stop their device, because none
+ * was found that certainly does. The comments describe terminate_all() for
+ * readers who consider calling it.
  */
 
 #include <linux/device/driver.h>
@@ -24,76 +26,97 @@
 
 #include "internal.h"
 
-static const struct dcbm_engine dcbm_engines[] = {
-	/* For those not listed. */
-	{ .depth = 1, .issue_each = true, .lingers = true, .proof = DCBM_PROOF_COMPARE },
-	/*
-	 * 32 descriptors a channel, one interrupt for a chain. An error resets the channel:
-	 * the head of the chain completes as if it were well, all others are dropped without
-	 * a callback, a sentinel among them. The tasklet that calls back starts what it then
-	 * finds submitted, be it half a group: synchronize(), which waits for it, comes before
-	 * each. terminate_all() masks the interrupt and lets the transfer run on.
-	 */
-	{ .driver = "xilinx-zynqmp-dma", .depth = 28, .proof = DCBM_PROOF_SENTINEL },
-	/*
-	 * The error of a descriptor never reaches its callback, and may not end it either: the
-	 * driver sets the queue running after each tail that it writes, and where the error was
-	 * quicker, the device may run the descriptor once more. terminate_all() frees the
-	 * descriptors while the queue runs. One command at a time.
-	 */
-	{ .driver = "ptdma", .depth = 1, .issue_each = true, .proof = DCBM_PROOF_COMPARE },
-	/*
-	 * Shares ptdma's code, but its queues go on after an error. issue_pending() spins until
-	 * the descriptor before has been unlinked, which a work does after the callback, without
-	 * the channel's lock: with one in flight, the mutex that prep takes keeps the two apart.
-	 */
+static const struct dcbm_quirks dcbm_quirks_table[] = {
+	/* Drivers that are not listed. */
 	{
-		.driver = "ae4dma", .depth = 1, .issue_each = true, .lingers = true, .ends = true,
-		.proof = DCBM_PROOF_COMPARE,
+		.depth = 1, .issue_each = true, .late_desc_use = true,
+		.trust = DCBM_TRUST_NONE,
 	},
 	/*
-	 * An issue_pending while busy is lost; no synchronize. The last of several errors is
-	 * called back as success.
+	 * 32 descriptors a channel, one interrupt for a chain. An error resets
+	 * the channel: the driver completes the head of the chain as if it had
+	 * succeeded and drops all others without a callback, a sentinel among
+	 * them. The tasklet that calls back then starts the descriptors that it
+	 * finds submitted, even if that is half a group: hence synchronize(),
+	 * which waits for the tasklet, before each group. terminate_all() masks
+	 * the interrupt and lets the transfer continue.
 	 */
 	{
-		.driver = "sf-pdma", .depth = 1, .issue_each = true, .ends = true,
-		.proof = DCBM_PROOF_COMPARE,
+		.driver = "xilinx-zynqmp-dma", .depth = 28,
+		.trust = DCBM_TRUST_SENTINEL,
 	},
-	/* Completions out of order get the result of the one that all had waited for. */
-	{ .driver = "switchtec_dma", .depth = 64, .ends = true, .proof = DCBM_PROOF_COMPARE },
+	/*
+	 * The error of a descriptor never reaches its callback, and may not end
+	 * it either: the driver sets the queue running after each tail that it
+	 * writes, and if the error was quicker, the device may run the
+	 * descriptor once more. terminate_all() frees the descriptors while the
+	 * queue runs. One command at a time.
+	 */
+	{
+		.driver = "ptdma", .depth = 1, .issue_each = true,
+		.trust = DCBM_TRUST_NONE,
+	},
+	/*
+	 * Shares ptdma's code, but its queues continue after an error.
+	 * issue_pending() spins until a work has unlinked the previous
+	 * descriptor, which it does after the callback, without the channel's
+	 * lock. With one descriptor in flight, the mutex that prep takes keeps
+	 * the two apart.
+	 */
+	{
+		.driver = "ae4dma", .depth = 1, .issue_each = true,
+		.late_desc_use = true, .done_means_idle = true,
+		.trust = DCBM_TRUST_NONE,
+	},
+	/*
+	 * Loses an issue_pending while busy; has no synchronize. Calls back the
+	 * last of several errors as success.
+	 */
+	{
+		.driver = "sf-pdma", .depth = 1, .issue_each = true,
+		.done_means_idle = true, .trust = DCBM_TRUST_NONE,
+	},
+	/*
+	 * If completions come out of order, the driver reports the result of
+	 * the one that all others waited for.
+	 */
+	{
+		.driver = "switchtec_dma", .depth = 64, .done_means_idle = true,
+		.trust = DCBM_TRUST_NONE,
+	},
 	/* Both report errors. Neither has a terminate_all(). */
-	{ .driver = "ioatdma", .depth = 64, .proof = DCBM_PROOF_RESULT },
-	{ .driver = "plx_dma", .depth = 64, .proof = DCBM_PROOF_RESULT },
+	{ .driver = "ioatdma", .depth = 64, .trust = DCBM_TRUST_RESULT },
+	{ .driver = "plx_dma", .depth = 64, .trust = DCBM_TRUST_RESULT },
 };
 
-static_assert(ARRAY_SIZE(dcbm_engines) == DCBM_NR_ENGINES);
+static_assert(ARRAY_SIZE(dcbm_quirks_table) == DCBM_NR_QUIRKS);
 
 /**
- * dcbm_engine() - what is known of a channel's driver
+ * dcbm_quirks_of() - quirks of a channel's driver
  * @chan: the channel
  *
  * Context: any; the channel's device is bound.
- * Return: its row, that for unknown drivers if it has none.
+ * Return: the driver's row, or the row for unlisted drivers.
  */
-const struct dcbm_engine *dcbm_engine(const struct dma_chan *chan)
+const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan)
 {
 	const struct device_driver *driver = chan->device->dev->driver;
 	unsigned int i;
 
-	for (i = 1; driver && i < DCBM_NR_ENGINES; i++)
-		if (!strcmp(driver->name, dcbm_engines[i].driver))
-			return &dcbm_engines[i];
-	return &dcbm_engines[0];
+	for (i = 1; driver && i < DCBM_NR_QUIRKS; i++)
+		if (!strcmp(driver->name, dcbm_quirks_table[i].driver))
+			return &dcbm_quirks_table[i];
+	return &dcbm_quirks_table[0];
 }
 
-/** dcbm_engine_nth() - the row with this number, 0 to DCBM_NR_ENGINES - 1 */
-const struct dcbm_engine *dcbm_engine_nth(unsigned int nr)
+/** dcbm_quirks_nth() - the row with this index, 0 to DCBM_NR_QUIRKS - 1 */
+const struct dcbm_quirks *dcbm_quirks_nth(unsigned int nr)
 {
-	return &dcbm_engines[nr];
+	return &dcbm_quirks_table[nr];
 }
 
-/** dcbm_engine_number() - the number of a row */
-unsigned int dcbm_engine_number(const struct dcbm_engine *engine)
+/** dcbm_quirks_index() - the index of a row */
+unsigned int dcbm_quirks_index(const struct dcbm_quirks *quirks)
 {
-	return engine - dcbm_engines;
+	return quirks - dcbm_quirks_table;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: The knobs and counters of dcbm
+ * DOC: Knobs and counters of dcbm
  *
  * The files of /sys/kernel/mm/migration/dcbm/, as described in
  * Documentation/ABI/testing/sysfs-kernel-mm-migration-dcbm. A write may happen
- * at any time: a batch reads each knob once where it matters. A knob that changes
- * the cost of a batch starts a new calibration.
+ * at any time: a batch reads each knob once where it matters. A knob that
+ * changes the cost of a batch starts a new calibration.
  *
  * All counters except hung_pages only grow. Once no batch is in flight,
  *

@@ -1,33 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: A DMA engine that fails on demand
+ * DOC: DMA engine with fault injection
  *
- * Platform devices with DMA channels whose "hardware" is a work that copies by the CPU. Files in
- * /sys/kernel/debug/ferry_testdma/ make one descriptor in N, by chance, fail, 0 being never:
+ * Platform devices with DMA channels whose "hardware" is a work that copies by
+ * the CPU. Each of these files in /sys/kernel/debug/ferry_testdma/ makes one
+ * descriptor in N fail at random, 0 being never:
  *
  *	error		not copied, and reported
  *	partial		half copied, and reported as success
  *	lost		not copied, never completed
  *	late		copied and completed late_ms milliseconds later
- *	late_write	never completed, but copied late_ms milliseconds later, even if the driver
- *			has been unbound by then
- *	early_completion completed as if well, but copied late_ms milliseconds later, even if the
- *			driver has been unbound by then; its first byte is wrong until then, as
- *			by chance it might have been right already
- *	prep		not taken: prep returns NULL
+ *	late_write	never completed, but copied late_ms milliseconds later,
+ *			even if the driver was unbound in the meantime
+ *	early_completion
+ *			reported as success, but copied late_ms milliseconds
+ *			later, even if the driver was unbound in the meantime;
+ *			until then its first byte is wrong, because it could
+ *			otherwise be right already by chance
+ *	prep		prep returns NULL
  *
- * and hits_* count how often that happened. suspends counts how often a device was suspended, and
- * channels_in_suspend the channels that a client held when that began and when it ended.
+ * hits_* count how often that happened. suspends counts the suspends of a
+ * device, and channels_in_suspend the channels that a client held when a
+ * suspend began and when it ended.
  *
- * The driver's name is the module parameter role, so that dcbm takes it for a driver that it
- * knows. As "xilinx-zynqmp-dma" it answers an error as that driver does: the descriptor completes
- * as if it were well, and all behind it are dropped.
+ * The driver's name is the module parameter role, so that dcbm applies the
+ * quirks of the driver of that name. As "xilinx-zynqmp-dma" it handles an error
+ * like that driver: the descriptor completes as a success and all later ones
+ * are dropped.
  *
- * Life cycle of a descriptor: allocated by prep, without waiting for memory; submitted; issued;
- * taken by the channel's work, which frees it after its callback. What is lost or dropped is
- * freed then and there, what is yet to be copied after that.
+ * Life cycle of a descriptor:
  *
- * Lock order: a channel's spinlock is the only one, and not held while a callback runs.
+ * 1. prep allocates it, without waiting for memory.
+ * 2. It is submitted, then issued.
+ * 3. The channel's work takes it and frees it after its callback. A lost or
+ *    dropped descriptor is freed at once, a delayed copy after the copy.
+ *
+ * Locking: a channel's spinlock protects its lists and cookies. It is not held
+ * while a callback runs.
  */
 
 #include <linux/debugfs.h>
@@ -47,13 +56,13 @@
 
 static char *role = "ferry_testdma";
 module_param(role, charp, 0444);
-MODULE_PARM_DESC(role, "name of the driver to pass for");
+MODULE_PARM_DESC(role, "name of the driver whose quirks apply");
 static unsigned int devices = 2;
 module_param(devices, uint, 0444);
 MODULE_PARM_DESC(devices, "devices, near the memory nodes in turn (1 to 16)");
 static unsigned int channels = 2;
 module_param(channels, uint, 0444);
-MODULE_PARM_DESC(channels, "channels of each (1 to 16)");
+MODULE_PARM_DESC(channels, "channels of each device (1 to 16)");
 
 #define TESTDMA_MAX	16
 
@@ -86,7 +95,7 @@ static atomic_t testdma_channels_in_suspend;
 
 struct testdma_desc {
 	struct dma_async_tx_descriptor tx;
-	struct delayed_work ghost;
+	struct delayed_work late_copy;
 	struct list_head node;
 	dma_addr_t src;
 	dma_addr_t dst;
@@ -110,9 +119,9 @@ struct testdma {
 	struct testdma_chan chans[TESTDMA_MAX];
 };
 
-/* Of the ghosts, which outlive devices. */
-static struct workqueue_struct *testdma_ghosts;
-static atomic_t testdma_nr_ghosts;
+/* Delayed copies outlive devices. */
+static struct workqueue_struct *testdma_late_wq;
+static atomic_t testdma_nr_late;
 static struct platform_device *testdma_pdevs[TESTDMA_MAX];
 static struct dentry *testdma_dir;
 
@@ -173,14 +182,15 @@ static void testdma_issue(struct dma_chan *chan)
 
 static void testdma_copy(const struct testdma_desc *desc, size_t len)
 {
-	/* A platform device without an IOMMU: bus addresses are physical ones. */
+	/* Without an IOMMU bus addresses are physical addresses. */
 	memcpy(phys_to_virt(desc->dst), phys_to_virt(desc->src), len);
 }
 
-static void testdma_call_back(struct testdma_chan *tc, struct testdma_desc *desc,
-			      enum dmaengine_tx_result outcome)
+static void testdma_call_back(struct testdma_chan *tc,
+			      struct testdma_desc *desc,
+			      enum dmaengine_tx_result tx_result)
 {
-	struct dmaengine_result result = { .result = outcome };
+	struct dmaengine_result result = { .result = tx_result };
 
 	scoped_guard(spinlock_irqsave, &tc->lock)
 		dma_cookie_complete(&desc->tx);
@@ -188,30 +198,23 @@ static void testdma_call_back(struct testdma_chan *tc, struct testdma_desc *desc
 }
 
 static void testdma_complete(struct testdma_chan *tc, struct testdma_desc *desc,
-			     enum dmaengine_tx_result outcome)
+			     enum dmaengine_tx_result tx_result)
 {
-	testdma_call_back(tc, desc, outcome);
+	testdma_call_back(tc, desc, tx_result);
 	kfree(desc);
-}
-
-static void testdma_drop_list(struct list_head *list)
-{
-	struct testdma_desc *desc, *next;
-
-	list_for_each_entry_safe(desc, next, list, node)
-		kfree(desc);
-	INIT_LIST_HEAD(list);
 }
 
 static void testdma_drop(struct testdma_chan *tc)
 {
+	struct testdma_desc *desc, *next;
 	LIST_HEAD(dropped);
 
 	scoped_guard(spinlock_irqsave, &tc->lock) {
 		list_splice_init(&tc->issued, &dropped);
 		list_splice_init(&tc->submitted, &dropped);
 	}
-	testdma_drop_list(&dropped);
+	list_for_each_entry_safe(desc, next, &dropped, node)
+		kfree(desc);
 }
 
 static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
@@ -224,24 +227,27 @@ static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
 	testdma_drop(tc);
 }
 
-static void testdma_haunt(struct work_struct *work)
+static void testdma_late_copy_fn(struct work_struct *work)
 {
-	struct testdma_desc *desc = container_of(to_delayed_work(work), struct testdma_desc, ghost);
+	struct testdma_desc *desc = container_of(to_delayed_work(work),
+						 struct testdma_desc,
+						 late_copy);
 
 	testdma_copy(desc, desc->len);
 	kfree(desc);
-	atomic_dec(&testdma_nr_ghosts);
+	atomic_dec(&testdma_nr_late);
 }
 
 static void testdma_copy_later(struct testdma_desc *desc)
 {
-	atomic_inc(&testdma_nr_ghosts);
-	INIT_DELAYED_WORK(&desc->ghost, testdma_haunt);
-	queue_delayed_work(testdma_ghosts, &desc->ghost,
+	atomic_inc(&testdma_nr_late);
+	INIT_DELAYED_WORK(&desc->late_copy, testdma_late_copy_fn);
+	queue_delayed_work(testdma_late_wq, &desc->late_copy,
 			   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
 }
 
-static void testdma_complete_early(struct testdma_chan *tc, struct testdma_desc *desc)
+static void testdma_complete_early(struct testdma_chan *tc,
+				   struct testdma_desc *desc)
 {
 	const u8 *src = phys_to_virt(desc->src);
 	u8 *dst = phys_to_virt(desc->dst);
@@ -251,14 +257,15 @@ static void testdma_complete_early(struct testdma_chan *tc, struct testdma_desc 
 	testdma_copy_later(desc);
 }
 
-/* Be late. Return false if the channel was stopped meanwhile. */
-static bool testdma_linger(struct testdma_chan *tc)
+/* Wait late_ms. Return false if the channel was stopped. */
+static bool testdma_delay(struct testdma_chan *tc)
 {
-	return !wait_event_timeout(tc->stop_wait, READ_ONCE(tc->stop),
-				   msecs_to_jiffies(READ_ONCE(testdma_late_ms)));
+	unsigned long timeout = msecs_to_jiffies(READ_ONCE(testdma_late_ms));
+
+	return !wait_event_timeout(tc->stop_wait, READ_ONCE(tc->stop), timeout);
 }
 
-static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
+static void testdma_execute(struct testdma_chan *tc, struct testdma_desc *desc)
 {
 	if (testdma_fails(TESTDMA_ERROR)) {
 		testdma_fail(tc, desc);
@@ -277,7 +284,8 @@ static void testdma_do(struct testdma_chan *tc, struct testdma_desc *desc)
 		testdma_complete_early(tc, desc);
 		return;
 	}
-	if (testdma_fails(TESTDMA_LOST) || (testdma_fails(TESTDMA_LATE) && !testdma_linger(tc))) {
+	if (testdma_fails(TESTDMA_LOST) ||
+	    (testdma_fails(TESTDMA_LATE) && !testdma_delay(tc))) {
 		kfree(desc);
 		return;
 	}
@@ -302,10 +310,10 @@ static void testdma_work(struct work_struct *work)
 	struct testdma_desc *desc;
 
 	while (!READ_ONCE(tc->stop) && (desc = testdma_next(tc)))
-		testdma_do(tc, desc);
+		testdma_execute(tc, desc);
 }
 
-/* Nothing is written, and no callback runs, once this returns. */
+/* After this returns nothing is written and no callback runs. */
 static void testdma_stop(struct testdma_chan *tc)
 {
 	WRITE_ONCE(tc->stop, true);
@@ -320,7 +328,8 @@ static void testdma_free_chan(struct dma_chan *chan)
 	testdma_stop(to_testdma_chan(chan));
 }
 
-static enum dma_status testdma_status(struct dma_chan *chan, dma_cookie_t cookie,
+static enum dma_status testdma_status(struct dma_chan *chan,
+				      dma_cookie_t cookie,
 				      struct dma_tx_state *state)
 {
 	return dma_cookie_status(chan, cookie, state);
@@ -384,23 +393,25 @@ static void testdma_remove(struct platform_device *pdev)
 	destroy_workqueue(td->wq);
 }
 
-static int testdma_look(struct device *dev)
+static int testdma_count_channels(struct device *dev)
 {
 	struct testdma *td = dev_get_drvdata(dev);
 	unsigned int i;
 
 	for (i = 0; i < channels; i++)
-		atomic_add(!!td->chans[i].chan.client_count, &testdma_channels_in_suspend);
+		atomic_add(!!td->chans[i].chan.client_count,
+			   &testdma_channels_in_suspend);
 	return 0;
 }
 
 static int testdma_suspend(struct device *dev)
 {
 	atomic_inc(&testdma_suspends);
-	return testdma_look(dev);
+	return testdma_count_channels(dev);
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(testdma_pm_ops, testdma_suspend, testdma_look);
+static DEFINE_SIMPLE_DEV_PM_OPS(testdma_pm_ops, testdma_suspend,
+				testdma_count_channels);
 
 static struct platform_driver testdma_driver = {
 	.driver.pm = pm_sleep_ptr(&testdma_pm_ops),
@@ -438,19 +449,21 @@ static int testdma_register_devices(void)
 	return 0;
 }
 
-static void testdma_make_files(void)
+static void testdma_create_files(void)
 {
 	unsigned int i;
 
 	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
 	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
-	debugfs_create_atomic_t("suspends", 0444, testdma_dir, &testdma_suspends);
+	debugfs_create_atomic_t("suspends", 0444, testdma_dir,
+				&testdma_suspends);
 	debugfs_create_atomic_t("channels_in_suspend", 0444, testdma_dir,
 				&testdma_channels_in_suspend);
 	for (i = 0; i < TESTDMA_NR_FAULTS; i++) {
-		debugfs_create_u32(testdma_names[i], 0644, testdma_dir, &testdma_rate[i]);
-		debugfs_create_atomic_t(testdma_hit_names[i], 0444, testdma_dir,
-					&testdma_hits[i]);
+		debugfs_create_u32(testdma_names[i], 0644, testdma_dir,
+				   &testdma_rate[i]);
+		debugfs_create_atomic_t(testdma_hit_names[i], 0444,
+					testdma_dir, &testdma_hits[i]);
 	}
 }
 
@@ -458,25 +471,26 @@ static int __init testdma_init(void)
 {
 	int err;
 
-	if (!devices || devices > TESTDMA_MAX || !channels || channels > TESTDMA_MAX)
+	if (!devices || devices > TESTDMA_MAX ||
+	    !channels || channels > TESTDMA_MAX)
 		return -EINVAL;
-	testdma_ghosts = alloc_workqueue("testdma_ghosts", WQ_UNBOUND, 0);
-	if (!testdma_ghosts)
+	testdma_late_wq = alloc_workqueue("testdma_late", WQ_UNBOUND, 0);
+	if (!testdma_late_wq)
 		return -ENOMEM;
 	testdma_driver.driver.name = role;
 	err = platform_driver_register(&testdma_driver);
 	if (err) {
-		destroy_workqueue(testdma_ghosts);
+		destroy_workqueue(testdma_late_wq);
 		return err;
 	}
 	err = testdma_register_devices();
 	if (err) {
 		testdma_unregister_devices();
 		platform_driver_unregister(&testdma_driver);
-		destroy_workqueue(testdma_ghosts);
+		destroy_workqueue(testdma_late_wq);
 		return err;
 	}
-	testdma_make_files();
+	testdma_create_files();
 	return 0;
 }
 module_init(testdma_init);
@@ -488,10 +502,10 @@ static void __exit testdma_exit(void)
 	debugfs_remove(testdma_dir);
 	testdma_unregister_devices();
 	platform_driver_unregister(&testdma_driver);
-	/* Those that are still to come write before the module goes. */
-	for (i = 0; atomic_read(&testdma_nr_ghosts) && i < 100; i++)
+	/* Wait for the delayed copies before the module is unloaded. */
+	for (i = 0; atomic_read(&testdma_nr_late) && i < 100; i++)
 		msleep(100);
-	destroy_workqueue(testdma_ghosts);
+	destroy_workqueue(testdma_late_wq);
 }
 module_exit(testdma_exit);
 
