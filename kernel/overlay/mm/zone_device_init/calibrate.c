@@ -13,13 +13,12 @@
  *
  * - A trial is useful work, on the CPUs and on the memory that the rest of the
  *   range uses, with as many CPUs at once. Calibration delays no helper. It
- *   costs the difference between the methods for MEMMAP_TRIALS / 2 chunks:
- *   0.4 % for a 100 GB device.
+ *   costs the difference between the methods for MEMMAP_TRIALS / 2 chunks of
+ *   128 MiB of device memory each, 0.4 % of a 100 GB device.
  * - The minimum excludes first faults, a cold TLB and preemption.
  * - The slow path leaves dirty lines in the cache, which are written back after
  *   its trial, at the expense of later chunks. So a trial favours the slow
- *   path, by 10 % on an AMD EPYC with 32 MiB of L3. The slow path is taken only
- *   where it wins by more than that.
+ *   path, which is therefore taken only where it wins by more than an eighth.
  * - Nothing is remembered between ranges, so a result of one node, memory type
  *   or CPU type never decides for another.
  *
