@@ -11,23 +11,23 @@
 #include <linux/sched.h>
 
 /**
- * enum migrc_cause - why a deferred flush is done
+ * enum migrc_cause - cause of a deferred flush
  * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
  * @MIGRC_SWAP_FAULT:	a fault maps a page of the swap cache writable
  * @MIGRC_UNMAP:	PTEs are zapped, moved or given another protection
  * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
- * @MIGRC_MIXED:	a folio turned out not to be mapped read-only by all
+ * @MIGRC_MIXED:	not all PTEs of a folio were read-only
  * @MIGRC_FILE:		a file is opened for writing
  * @MIGRC_FULL:		the quarantine is full
  * @MIGRC_AGE:		the quarantine is old
  * @MIGRC_PRESSURE:	memory is short
  * @MIGRC_COMPACTION:	compaction has emptied a block
- * @MIGRC_DRAIN:	somebody wants all free pages in the buddy allocator
+ * @MIGRC_DRAIN:	a caller needs all free pages in the buddy allocator
  * @MIGRC_FAILURE:	a page of memory has failed
- * @MIGRC_OFF:		migrc was switched off
+ * @MIGRC_OFF:		migrc was disabled
  * @MIGRC_NR_CAUSES:	their number
  *
- * The first four are about one address space, the others about all.
+ * The first four flush one address space, the others all of them.
  */
 enum migrc_cause {
 	MIGRC_WRITE_FAULT,
@@ -47,13 +47,14 @@ enum migrc_cause {
 };
 
 /**
- * enum migrc_seen - what the PTEs of a folio were
+ * enum migrc_seen - states of the PTEs of a folio before they were cleared
  * @MIGRC_SEEN_DEFERRED: cleared without a flush
  * @MIGRC_SEEN_WRITABLE: writable, or about to be flushed because they were
  * @MIGRC_SEEN_REFUSED:	read-only, but of a folio that is not deferred
  * @MIGRC_SEEN_HINTING:	in no TLB
  *
- * Once the second or third is seen, all PTEs that follow are flushed as without migrc.
+ * After the second or third is seen, all later PTEs are flushed as without
+ * migrc.
  */
 enum migrc_seen {
 	MIGRC_SEEN_DEFERRED = BIT(0),
@@ -65,21 +66,24 @@ enum migrc_seen {
 /**
  * struct migrc_batch - one batch of migrate_pages(), zero on its stack at first
  * @outer:	the batch within whose allocations this one runs, or NULL
- * @sources:	source folios that wait for their flush
- * @nr_kept:	their base pages
- * @nr_folios:	their number
- * @budget:	base pages that the quarantine still has room for
- * @reserved:	base pages that were taken from the quarantine's bound for this batch
- * @nr_ptes:	PTEs whose flush was left out, of the whole batch
- * @nr_writable: mapped folios of which not all PTEs were read-only, or that had none
+ * @sources:	source folios for the quarantine
+ * @nr_kept:	base pages of @sources
+ * @nr_folios:	number of @sources
+ * @budget:	base pages of @reserved that are not used yet
+ * @reserved:	base pages that this batch reserved of the quarantine's bound
+ * @nr_ptes:	PTEs of the batch whose flush was deferred
+ * @nr_writable: mapped folios whose PTEs were not all read-only, or that had
+ *		none
  * @seen:	&enum migrc_seen of the folio that is being unmapped
- * @folio_ptes:	PTEs of it whose flush was left out
- * @lacking:	base pages of a folio that there was no room for
- * @ipis:	most CPUs that a flush for one of the address spaces would interrupt
- * @space:	the last address space seen, to count @ipis once; never dereferenced
- * @begun:	migrc was there when the batch began
+ * @folio_ptes:	PTEs of that folio whose flush was deferred
+ * @lacking:	base pages of a folio for which there was no room
+ * @ipis:	greatest number of CPUs that a flush of one of the mms would
+ *		interrupt
+ * @mm:		the last address space seen, to count @ipis once; never
+ *		dereferenced
+ * @begun:	migrc_batch_begin() initialised the batch
  * @flushed:	a folio of the batch was flushed as without migrc
- * @mixed:	a folio of it was deferred in part; migrc_batch_flush() makes up for that
+ * @mixed:	a folio was deferred in part; migrc_batch_flush() flushes it
  */
 struct migrc_batch {
 #ifdef CONFIG_MIGRC
@@ -98,7 +102,7 @@ struct migrc_batch {
 	bool flushed;
 	bool mixed;
 	unsigned int ipis;
-	const struct mm_struct *space;
+	const struct mm_struct *mm;
 #endif
 };
 
@@ -107,14 +111,14 @@ struct migrc_batch {
 #include <asm/tlbflush.h>
 
 /*
- * Bit of the destination's migrate_info, beside mm/migrate.c's own and FERRY_FOLIO_COPIED:
- * the flush of the source was deferred. The fourth low bit of an anon_vma pointer, hence
- * the alignment of struct anon_vma.
+ * Bit of the destination's migrate_info, beside mm/migrate.c's own bits and
+ * FERRY_FOLIO_COPIED: the flush of the source was deferred. It is the fourth
+ * low bit of an anon_vma pointer, so struct anon_vma is aligned to 16 bytes.
  */
 #define MIGRC_FOLIO_DEFERRED	BIT(3)
 
-void migrc_space_init(struct mm_struct *mm);
-void __migrc_space_exit(struct mm_struct *mm);
+void migrc_mm_init(struct mm_struct *mm);
+void __migrc_mm_exit(struct mm_struct *mm);
 void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
 
@@ -125,51 +129,53 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 			 enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
 void migrc_more_room(struct migrc_batch *batch, long pages);
-unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct folio *src);
-void __migrc_folio_stays(struct migrc_batch *batch);
-bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte);
-void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
-bool __migrc_keep(struct folio *src);
-void __migrc_scan_begin(const struct vm_area_struct *vma);
+unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
+				     const struct folio *src);
+void __migrc_folio_not_migrated(struct migrc_batch *batch);
+bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
+			   pte_t pte);
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte);
+bool __migrc_quarantine_folio(struct folio *src);
+void __migrc_numa_scan_begin(const struct vm_area_struct *vma);
 void __migrc_flush_unmap(struct mm_struct *mm);
 void __migrc_flush_tlb_mm(struct mm_struct *mm);
 
 /**
- * migrc_space_exit() - an address space has no user PTEs any more
+ * migrc_mm_exit() - end deferrals of an address space without user PTEs
  * @mm: the address space, its TLB entries flushed or unreachable
  *
  * Context: process context.
  */
-static inline void migrc_space_exit(struct mm_struct *mm)
+static inline void migrc_mm_exit(struct mm_struct *mm)
 {
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_space_exit(mm);
+		__migrc_mm_exit(mm);
 }
 
 /**
- * migrc_flush() - do what migrc left out for an address space, now
+ * migrc_flush() - do the pending flush of an address space
  * @mm:		the address space
- * @cause:	what is about to happen to it
+ * @cause:	the change that is about to be made
  *
- * To be called before anybody can see that a PTE of @mm, or the page behind it, has changed.
- * Does nothing when no flush is owed.
+ * The caller calls this before a change of a PTE of @mm, or of the page that it
+ * maps, becomes visible. If no flush is pending, this does nothing.
  *
- * Context: any with interrupts on; under the page table lock of the PTE in question, so
- * that its own deferral is visible.
+ * Context: any with interrupts on; under the page table lock of the PTE in
+ * question, so that the deferral of this PTE is visible.
  */
 static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
 {
 	if (static_branch_unlikely(&migrc_used)) {
 		__migrc_flush(mm, cause);
-		/* Of all others the PTE tells. */
+		/* For all other causes the change of the PTE is checked. */
 		if (cause == MIGRC_GUP)
-			migrc_check_paid(mm, cause);
+			migrc_check_assert_flushed(mm, cause);
 	}
 }
 
 /**
- * migrc_drain() - do what migrc left out for all, and free what waits for it
- * @cause: why
+ * migrc_drain() - do all pending flushes and free the quarantine
+ * @cause: the reason
  *
  * Context: process context. May sleep; takes no lock that reclaim holds.
  */
@@ -180,7 +186,7 @@ static inline void migrc_drain(enum migrc_cause cause)
 }
 
 /**
- * migrc_balance() - kswapd is about to look whether its node has enough
+ * migrc_balance() - drain before kswapd checks the watermarks of its node
  *
  * Context: as for migrc_drain().
  */
@@ -191,7 +197,7 @@ static inline void migrc_balance(void)
 }
 
 /**
- * migrc_reclaim() - reclaim has found nothing: give up what waits for its flush
+ * migrc_reclaim() - drain because direct reclaim made no progress
  *
  * Context: as for migrc_drain().
  * Return: base pages that were freed.
@@ -202,14 +208,15 @@ static inline unsigned long migrc_reclaim(void)
 }
 
 /**
- * migrc_batch_begin() - a batch of migrate_pages() begins
+ * migrc_batch_begin() - begin a batch of migrate_pages()
  * @batch:	the batch, zero
  * @from:	its folios
- * @reason:	why they migrate
+ * @reason:	reason of the migration
  *
  * Context: process context. May sleep.
  */
-static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+static inline void migrc_batch_begin(struct migrc_batch *batch,
+				     struct list_head *from,
 				     enum migrate_reason reason)
 {
 	if (static_branch_unlikely(&migrc_used))
@@ -217,7 +224,7 @@ static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head
 }
 
 /**
- * migrc_batch_end() - all folios of the batch have moved, or are back
+ * migrc_batch_end() - end a batch: each folio is migrated or put back
  * @batch: as given to migrc_batch_begin()
  *
  * Context: process context. May sleep.
@@ -229,16 +236,18 @@ static inline void migrc_batch_end(struct migrc_batch *batch)
 }
 
 /**
- * migrc_folio_unmapped() - a folio of the batch has no PTE any more, and will be moved
+ * migrc_folio_unmapped() - end the unmapping of a folio that will be migrated
  * @batch:	the batch
- * @src:	the folio, locked
+ * @src:	the folio, locked, without PTEs
  * @was_mapped:	it was unmapped with TTU_DEFER_FLUSH
  *
  * Context: process context. May sleep.
- * Return: MIGRC_FOLIO_DEFERRED if TLBs may still know @src when it is moved, 0 if not.
+ * Return: MIGRC_FOLIO_DEFERRED if TLBs may still map @src when it is copied,
+ * otherwise 0.
  */
 static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
-						 const struct folio *src, bool was_mapped)
+						 const struct folio *src,
+						 bool was_mapped)
 {
 	if (!static_branch_unlikely(&migrc_used) || !was_mapped)
 		return 0;
@@ -249,19 +258,21 @@ static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 }
 
 /**
- * migrc_folio_stays() - a folio of the batch could not be unmapped wholly: it is not moved
+ * migrc_folio_not_migrated() - end the unmapping of a folio that stays
  * @batch: the batch
+ *
+ * For a folio that could not be unmapped completely.
  *
  * Context: process context. May sleep.
  */
-static inline void migrc_folio_stays(struct migrc_batch *batch)
+static inline void migrc_folio_not_migrated(struct migrc_batch *batch)
 {
 	if (static_branch_unlikely(&migrc_used) && batch->seen)
-		__migrc_folio_stays(batch);
+		__migrc_folio_not_migrated(batch);
 }
 
 /**
- * migrc_batch_flush() - all folios of the batch are unmapped, and none is copied yet
+ * migrc_batch_flush() - flush a mixed batch, unmapped and not yet copied
  * @batch: the batch
  *
  * Context: process context, the folios locked. May sleep.
@@ -273,49 +284,56 @@ static inline void migrc_batch_flush(struct migrc_batch *batch)
 }
 
 /**
- * migrc_defers() - may the flush of this PTE wait?
+ * migrc_try_defer_pte() - decide whether to defer the flush of a PTE
  * @src:	folio that it maps
- * @vma:	where the PTE is
- * @flags:	what try_to_migrate() was given
+ * @vma:	VMA of the PTE
+ * @flags:	flags of try_to_migrate()
  * @pte:	the PTE, present
  *
- * What is written is decided here: memory that gains nothing shall cost nothing. Of a folio
- * of one anonymous page that can be written there is no other PTE, so nobody need remember.
+ * A writable PTE of a small anonymous folio is rejected inline, because
+ * writable memory gains nothing from migrc and should cost nothing. No other
+ * PTE maps such a folio, so the batch need not record it.
  *
- * Context: under the PTE's lock, which the caller keeps until migrc_deferred().
- * Return: true if the caller is to clear the PTE without a flush, and to call
- * migrc_deferred() then.
+ * Context: under the PTE's lock, which the caller holds until
+ * migrc_defer_pte().
+ * Return: true if the caller is to clear the PTE without a flush and then to
+ * call migrc_defer_pte().
  */
-static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
-				enum ttu_flags flags, pte_t pte)
+static inline bool migrc_try_defer_pte(struct folio *src,
+				       struct vm_area_struct *vma,
+				       enum ttu_flags flags, pte_t pte)
 {
 	if (!static_branch_unlikely(&migrc_used))
 		return false;
 	if (pte_write(pte) && folio_test_anon(src) && !folio_test_large(src))
 		return false;
-	return (flags & TTU_DEFER_FLUSH) && __migrc_defers(src, vma, pte);
+	return (flags & TTU_DEFER_FLUSH) &&
+	       __migrc_try_defer_pte(src, vma, pte);
 }
 
 /**
- * migrc_keep() - keep a migrated source until its flush
+ * migrc_quarantine_folio() - keep a migrated source until its flush
  * @src:	source folio, referenced by the caller alone
  * @state:	state bits that were recorded with its destination
  *
  * Context: process context.
- * Return: true if the caller's reference was taken over; false if the caller is to drop it.
+ * Return: true if migrc took over the caller's reference; false if the caller
+ * is to drop it.
  */
-static inline bool migrc_keep(struct folio *src, unsigned long state)
+static inline bool migrc_quarantine_folio(struct folio *src,
+					  unsigned long state)
 {
-	return (state & MIGRC_FOLIO_DEFERRED) && __migrc_keep(src);
+	return (state & MIGRC_FOLIO_DEFERRED) && __migrc_quarantine_folio(src);
 }
 
 /**
- * migrc_fork_begin() - fork is about to write-protect PTEs that it flushes much later
+ * migrc_fork_begin() - announce that fork write-protects PTEs without a flush
  * @mm: the parent's address space, mmap_lock held for writing
  *
- * Until migrc_fork_end() a PTE without write permission proves nothing: a CPU may still have
- * a TLB entry that permits writing. Whoever sees the PTE write-protected, under its lock,
- * sees the mark, because it was set before that lock was taken to write-protect it.
+ * Until migrc_fork_end(), when fork has flushed, a CPU may have a TLB entry
+ * that permits writing although the PTE does not. A task that reads the PTE as
+ * write-protected, under its lock, also reads the mark, because fork sets the
+ * mark before it takes that lock to write-protect the PTE.
  *
  * Context: process context.
  */
@@ -325,7 +343,7 @@ static inline void migrc_fork_begin(struct mm_struct *mm)
 }
 
 /**
- * migrc_fork_end() - and has flushed them
+ * migrc_fork_end() - announce that fork has flushed the PTEs
  * @mm: as given to migrc_fork_begin()
  *
  * Context: process context.
@@ -335,45 +353,50 @@ static inline void migrc_fork_end(struct mm_struct *mm)
 	WRITE_ONCE(mm->migrc.forking, false);
 }
 
-extern struct migrc_batch migrc_scan;
+extern struct migrc_batch migrc_numa_scan;
 
 /**
- * migrc_scan_begin() - NUMA balancing is about to take access from PTEs
- * @vma: where they are; mmap_lock held, which keeps others from taking write permission
+ * migrc_numa_scan_begin() - announce that NUMA balancing removes access from
+ * PTEs
+ * @vma: their VMA; the caller holds mmap_lock, so that no other task removes
+ *	 write permission
  *
- * Until migrc_scan_end() these PTEs have a flush pending that says nothing about memory that
- * cannot be written anyway. There the scan itself owes nothing: it takes access away, a
- * hinting fault gives it back, and until then a CPU that reads an old place reads nothing
- * wrong. Elsewhere that fault may permit writing, too, so the scan pays as others do.
+ * Until migrc_numa_scan_end() a flush of these PTEs is pending. If the VMA may
+ * not be written, that flush does not hide an earlier write permission, and the
+ * scan need not do a deferred flush: it removes access, a hinting fault
+ * restores it, and until then a CPU that reads a source page reads the right
+ * content. In other VMAs the hinting fault may also give write permission, so
+ * the scan does the deferred flush as any other change does.
  *
  * Context: process context.
  */
-static inline void migrc_scan_begin(const struct vm_area_struct *vma)
+static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma)
 {
 	mmap_assert_locked(vma->vm_mm);
 	atomic_inc(&vma->vm_mm->migrc.scans);
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_scan_begin(vma);
+		__migrc_numa_scan_begin(vma);
 }
 
 /**
- * migrc_scan_end() - and has flushed them
- * @vma: as given to migrc_scan_begin()
+ * migrc_numa_scan_end() - announce that NUMA balancing has flushed the PTEs
+ * @vma: as given to migrc_numa_scan_begin()
  *
  * Context: process context.
  */
-static inline void migrc_scan_end(const struct vm_area_struct *vma)
+static inline void migrc_numa_scan_end(const struct vm_area_struct *vma)
 {
-	if (current->migrc == &migrc_scan)
-		current->migrc = NULL;
+	if (current->migrc_batch == &migrc_numa_scan)
+		current->migrc_batch = NULL;
 	atomic_dec(&vma->vm_mm->migrc.scans);
 }
 
 /**
- * migrc_flush_unmap() - migrc_flush() for whoever is about to change PTEs
+ * migrc_flush_unmap() - migrc_flush() before PTEs are removed or changed
  * @mm: the address space
  *
- * But for a scan of memory that may not be written, see migrc_scan_begin().
+ * Does nothing for a scan of memory that may not be written, see
+ * migrc_numa_scan_begin().
  *
  * Context: as for migrc_flush().
  */
@@ -384,7 +407,7 @@ static inline void migrc_flush_unmap(struct mm_struct *mm)
 }
 
 /**
- * migrc_flush_tlb_mm() - flush_tlb_mm(), which pays what migrc left out, too
+ * migrc_flush_tlb_mm() - flush_tlb_mm() that also ends a pending flush
  * @mm: the address space
  *
  * Context: as for flush_tlb_mm().
@@ -401,40 +424,48 @@ static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
 
 #define MIGRC_FOLIO_DEFERRED	0
 
-static inline void migrc_space_init(struct mm_struct *mm) { }
-static inline void migrc_space_exit(struct mm_struct *mm) { }
+static inline void migrc_mm_init(struct mm_struct *mm) { }
+static inline void migrc_mm_exit(struct mm_struct *mm) { }
 static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
 static inline void migrc_drain(enum migrc_cause cause) { }
 static inline void migrc_balance(void) { }
 static inline unsigned long migrc_reclaim(void) { return 0; }
-static inline void migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+static inline void migrc_batch_begin(struct migrc_batch *batch,
+				     struct list_head *from,
 				     enum migrate_reason reason) { }
 static inline void migrc_batch_end(struct migrc_batch *batch) { }
 static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
-						 const struct folio *src, bool was_mapped)
+						 const struct folio *src,
+						 bool was_mapped)
 {
 	return 0;
 }
 
-static inline void migrc_folio_stays(struct migrc_batch *batch) { }
+static inline void migrc_folio_not_migrated(struct migrc_batch *batch) { }
 static inline void migrc_batch_flush(struct migrc_batch *batch) { }
 
-static inline bool migrc_defers(struct folio *src, struct vm_area_struct *vma,
-				enum ttu_flags flags, pte_t pte)
+static inline bool migrc_try_defer_pte(struct folio *src,
+				       struct vm_area_struct *vma,
+				       enum ttu_flags flags, pte_t pte)
 {
 	return false;
 }
 
-static inline void migrc_deferred(struct mm_struct *mm, unsigned long addr,
-				  pte_t pte) { }
-static inline bool migrc_keep(struct folio *src, unsigned long state) { return false; }
+static inline void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
+				   pte_t pte) { }
+static inline bool migrc_quarantine_folio(struct folio *src,
+					  unsigned long state)
+{
+	return false;
+}
+
 static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
-static inline void migrc_scan_begin(const struct vm_area_struct *vma) { }
-static inline void migrc_scan_end(const struct vm_area_struct *vma) { }
+static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma) { }
+static inline void migrc_numa_scan_end(const struct vm_area_struct *vma) { }
 static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
-/* No function: without an MMU there may be no flush_tlb_mm(). */
+/* A macro, because without an MMU there may be no flush_tlb_mm(). */
 #define migrc_flush_tlb_mm(mm)	flush_tlb_mm(mm)
 
 #endif /* CONFIG_MIGRC */

@@ -2,7 +2,10 @@
 #ifndef _LINUX_MIGRC_FILE_H
 #define _LINUX_MIGRC_FILE_H
 
-/* The hooks of mm/migrc/ that are about files. linux/fs.h needs one, so this includes little. */
+/*
+ * The file hooks of mm/migrc/. linux/fs.h needs one of them, so this header
+ * includes little.
+ */
 
 #include <linux/jump_label.h>
 #include <asm/barrier.h>
@@ -16,10 +19,10 @@ DECLARE_STATIC_KEY_FALSE(migrc_used);
 void migrc_file_flush(struct inode *inode);
 
 /**
- * migrc_file_writable() - a file has just become open for writing
- * @inode: its inode, i_writecount raised with a full barrier
+ * migrc_file_writable() - flush a file that was just opened for writing
+ * @inode: its inode, i_writecount incremented with a full barrier
  *
- * Returns when nobody can read a page of the file that migration has left behind.
+ * When this returns, no TLB maps a source page of the file.
  *
  * Context: process context. May sleep.
  */
@@ -30,17 +33,21 @@ static inline void migrc_file_writable(struct inode *inode)
 }
 
 /**
- * migrc_file_pinned() - folios of a file were pinned, not by way of a PTE
+ * migrc_file_pinned() - flush a file whose folios were pinned, not by a PTE
  * @inode: its inode
  *
- * Who pins them may write them, or have a device do so, without write access to the file.
- * Returns as migrc_file_writable() does.
+ * The pinner, or a device for it, may write the folios without write access to
+ * the file. When this returns, no TLB maps a source page of the file.
  *
  * Context: process context. May sleep.
  */
 static inline void migrc_file_pinned(struct inode *inode)
 {
-	smp_mb(); /* the folios were found before the file's note is read, see mm/migrc/file.c */
+	/*
+	 * The folios are found before the generation of the file is read, see
+	 * mm/migrc/file.c.
+	 */
+	smp_mb();
 	migrc_file_writable(inode);
 }
 

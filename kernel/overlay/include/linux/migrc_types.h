@@ -5,21 +5,22 @@
 #include <linux/types.h>
 
 /**
- * struct migrc_space - what an address space owes its TLBs
- * @deferred:	clock of the newest flush that was left out, 0 if there never was one
- * @flushed:	clock at the start of the newest flush of the whole space
- * @gathered:	start of the common flush that the space takes part in now
- * @node:	in the list of spaces that may owe a flush
- * @forking:	fork has write-protected PTEs that it has not flushed yet; written under
- *		mmap_lock, read under the lock of the PTE in question
- * @scans:	NUMA balancing's, that have taken access from PTEs and not flushed them yet;
- *		changed under mmap_lock, read under the lock of the PTE in question
- * @noted:	for the checker: when it last remembered a PTE of the space
- * @checked:	for the checker: when it last saw the whole space flushed
+ * struct migrc_mm - the pending flushes of an address space
+ * @deferred:	generation of the newest deferral, 0 if there never was one
+ * @flushed:	generation at which the newest flush of the whole mm began
+ * @gathered:	generation of the flush of all mms that includes this one
+ * @node:	in the list of mms that may have a flush pending
+ * @forking:	fork has write-protected PTEs and not flushed them yet; written
+ *		under mmap_lock, read under the lock of the PTE in question
+ * @scans:	NUMA balancing scans that have removed access from PTEs and not
+ *		flushed them yet; changed under mmap_lock, read under the lock
+ *		of the PTE in question
+ * @noted:	the checker's clock at its newest record of a PTE of the mm
+ * @checked:	the checker's clock at the newest flush of the whole mm
  *
- * The space owes a flush while @deferred >= @flushed. See mm/migrc/space.c.
+ * A flush is pending while @deferred >= @flushed. See mm/migrc/mm.c.
  */
-struct migrc_space {
+struct migrc_mm {
 #ifdef CONFIG_MIGRC
 	atomic64_t deferred;
 	atomic64_t flushed;

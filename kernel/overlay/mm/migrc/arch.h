@@ -3,14 +3,13 @@
 #define _MM_MIGRC_ARCH_H
 
 /*
- * What migrc asks of an architecture: to flush one address space, and to flush several
- * together. The latter is what the batched unmapping of reclaim already has,
- * arch_tlbbatch_add_pending() and arch_tlbbatch_flush(), with whole address spaces in the
- * place of pages.
+ * An architecture provides a flush of one address space, and a flush of several
+ * together. The latter is arch_tlbbatch_add_pending() and arch_tlbbatch_flush()
+ * of reclaim's batched unmapping, with whole address spaces in place of pages.
  *
- * No flush needs to reach a CPU that runs a kernel thread on a borrowed address space: it
- * flushes before it runs that space's user code again. x86 does so by itself when no
- * page tables are freed.
+ * A flush need not reach a CPU that runs a kernel thread on a borrowed address
+ * space: that CPU flushes before it runs user code of the address space again.
+ * x86 does so by itself if no page tables are freed.
  */
 
 #include <asm/tlbflush.h>
@@ -28,32 +27,34 @@ static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
 	arch_tlbbatch_add_pending(batch, mm, 0, TLB_FLUSH_ALL);
 }
 
-/* CPUs that a flush of @mm would interrupt. */
+/* The number of CPUs that a flush of @mm would interrupt. */
 static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)
 {
-	unsigned int cpus = cpumask_weight(mm_cpumask((struct mm_struct *)mm));
+	const struct cpumask *mask = mm_cpumask((struct mm_struct *)mm);
+	unsigned int cpus = cpumask_weight(mask);
 
 	if (cpu_feature_enabled(X86_FEATURE_INVLPGB))
 		return 0;
-	return cpus - (cpus && cpumask_test_cpu(raw_smp_processor_id(),
-						mm_cpumask((struct mm_struct *)mm)));
+	return cpus - (cpus && cpumask_test_cpu(raw_smp_processor_id(), mask));
 }
 
-/* Messages to all CPUs that unmapping @ptes in one batch would have sent. */
+/* The broadcasts that unmapping @ptes in one batch would have sent. */
 static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
 {
 	return cpu_feature_enabled(X86_FEATURE_INVLPGB) ? 1 : 0;
 }
 
-#else /* CONFIG_ARM64: the hardware tells the other CPUs */
+#else /* CONFIG_ARM64: the hardware broadcasts invalidations */
 
 /*
- * A valid entry is replaced by another without an invalidation between the two. The
- * architecture asks for one (break before make) when the output address changes, unless
- * neither is writable and the contents are the same: which is when migrc defers, and for as
- * long. Size and attributes do not change. Who folds PTEs into contiguous ones, or unfolds
- * them, invalidates their range first, but under BBML3: such a CPU uses one of the entries
- * that it has for an address, whole, and each of them is right (contpte_convert()).
+ * Migration replaces a valid entry by another without an invalidation between
+ * the two. The architecture requires one (break before make) if the output
+ * address changes, unless neither entry is writable and the contents are the
+ * same. migrc defers the flush only if both hold, and only while they hold.
+ * Size and attributes do not change. Code that folds PTEs into contiguous ones,
+ * or unfolds them, first invalidates their range, except with BBML3: such a CPU
+ * uses one of its entries for an address as a whole, and each of them is valid
+ * (contpte_convert()).
  */
 
 static inline void migrc_arch_flush(struct mm_struct *mm)
@@ -61,7 +62,10 @@ static inline void migrc_arch_flush(struct mm_struct *mm)
 	flush_tlb_mm(mm);
 }
 
-/* Waited for one by one: the kernel has no call that invalidates a space without waiting. */
+/*
+ * Each invalidation is waited for: the kernel has no call that invalidates an
+ * address space without waiting.
+ */
 static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
 				     struct mm_struct *mm)
 {
@@ -73,7 +77,7 @@ static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)
 	return 0;
 }
 
-/* One for each PTE: arch_tlbbatch_add_pending() sends them as they come. */
+/* One for each PTE: arch_tlbbatch_add_pending() sends it immediately. */
 static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
 {
 	return ptes;

@@ -2,32 +2,40 @@
 /**
  * DOC: The checker
  *
- * The rule: until its flush, a deferred PTE is given no write permission and maps no other
- * page, nobody writes the file behind it nor takes the page from it, and its source is
- * neither freed nor failed. And the other way round: who drains the lists of free pages
- * leaves no source waiting that waited before. The checker remembers each deferred PTE, with
- * the stack of who deferred it, and looks where these things are done, in the page table
- * helpers, the page allocator, the page cache and the handling of failed memory, not where
- * migrc has its hooks: a hook that is missing shows. Of drains only that of drain_all_pages()
- * and its like is looked at, and not what a batch under way still holds.
+ * The rule: until the flush of a deferred PTE, the PTE is given no write
+ * permission and maps no other page, its file is not written and does not lose
+ * the page, and its source page is neither freed nor poisoned. Also, code that
+ * drains the lists of free pages leaves no source in quarantine that was there
+ * before. The checker records each deferred PTE, with the stack of its
+ * deferral. It checks the places where these things are done, in the page table
+ * helpers, the page allocator, the page cache and the handling of failed
+ * memory, not the places where migrc has its hooks, so it detects a missing
+ * hook. Of drains it checks only drain_all_pages() and similar, and not the
+ * sources of a batch in progress.
  *
- * It believes in no generation of space.c. What was flushed it hears from where a flush is
- * done: for a whole space from migrc, for an address from those who change single PTEs. Of
- * what reclaim unmaps the flush is done later, with that of other pages (batched); until
- * then the record lives on. Meanwhile reclaim allows, without migrc, too, that the page
- * leaves its file, that a page of tmpfs is marked dirty because it cannot be swapped out,
- * and that a fault maps another page. Not that the same page becomes writable.
+ * The checker does not rely on the generations in mm.c. The code that flushes
+ * tells it of the flush: migrc for a whole mm, and the code that changes single
+ * PTEs for an address. When reclaim unmaps a page, the flush is done later,
+ * together with that of other pages (batched), and the record remains until
+ * then. Until that flush reclaim may, with and without migrc, remove the page
+ * from its file, mark a page of tmpfs dirty because it cannot be swapped out,
+ * and a fault may map another page. The same page may not become writable.
  *
- * It errs by forgetting: a record that is overwritten because the table is full is not
- * looked at any more. And it takes a folio that is marked dirty for one that was written,
- * which some file systems' defragmentation and garbage collection do not mean. And of a page
- * that is deferred in the moment in which it fails it complains, though nobody could help it.
+ * Limits:
  *
- * Life cycle: records are a ring, and the oldest is overwritten, unless there is one of the
- * same address that was flushed.
+ *   - A record that is overwritten because the table is full is no longer
+ *     checked.
+ *   - A folio that is marked dirty counts as written, but the defragmentation
+ *     and garbage collection of some file systems mark folios without a write.
+ *   - If a page is deferred at the moment at which it fails, the checker
+ *     reports it, although no code could prevent that.
  *
- * Lock order: page table lock -> migrc_check_lock, with interrupts off. migrc_waits_since is
- * written under the quarantine's lock, and read without.
+ * Life cycle: records are a ring. A new record overwrites the oldest one,
+ * unless a flushed record of the same address exists.
+ *
+ * Locking: migrc_check_lock protects the records. Page table lock ->
+ * migrc_check_lock, with interrupts off. migrc_waits_since is written under the
+ * lock of the quarantine and read without it.
  */
 
 #include <kunit/static_stub.h>
@@ -47,7 +55,7 @@
 #define MIGRC_RECORDS	BIT(16)
 #define MIGRC_HASH_BITS	14
 #define MIGRC_STACK	16
-/* Enough to learn from, and no flood while a fault is injected. */
+/* Enough to debug, and no flood of messages while a fault is injected. */
 #define MIGRC_REPORTS	4
 
 /**
@@ -56,13 +64,13 @@
  * @by_src:	in migrc_by_src
  * @by_dst:	in migrc_by_dst, once @dst is known
  * @in_batch:	in migrc_batched, while @flusher is not NULL
- * @flusher:	task whose next batched flush is the one of @addr, or NULL
+ * @flusher:	task whose next batched flush includes @addr, or NULL
  * @mm:		address space; may be gone when @live is false
  * @addr:	address, page aligned
- * @src:	PFN that TLBs may still know
- * @dst:	PFN that the PTE maps since, 0 before it does
- * @born:	checker's clock
- * @stack:	who deferred it
+ * @src:	PFN that TLBs may still map
+ * @dst:	PFN that the PTE maps since then, 0 before the PTE is set
+ * @born:	checker's clock at the deferral
+ * @stack:	stack of the deferral
  * @live:	false once the address was flushed
  */
 struct migrc_record {
@@ -80,6 +88,9 @@ struct migrc_record {
 	bool live;
 };
 
+/* A bit for each enum migrc_fault or migrc_cause that a test leaves out. */
+unsigned long migrc_faults;
+
 atomic_t migrc_violations;
 
 static atomic_t migrc_reports_left = ATOMIC_INIT(MIGRC_REPORTS);
@@ -91,13 +102,15 @@ static struct hlist_head migrc_by_addr[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_src[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_dst[1 << MIGRC_HASH_BITS];
 static HLIST_HEAD(migrc_batched);
-/* The checker's clock when the oldest source came that is in quarantine. */
+/* The checker's clock when the oldest source in quarantine was added. */
 static s64 migrc_waits_since = S64_MAX;
 
-static struct hlist_head *addr_head(const struct mm_struct *mm, unsigned long addr)
+static struct hlist_head *addr_head(const struct mm_struct *mm,
+				    unsigned long addr)
 {
-	return &migrc_by_addr[hash_long((unsigned long)mm ^ (addr >> PAGE_SHIFT),
-					MIGRC_HASH_BITS)];
+	unsigned long key = (unsigned long)mm ^ (addr >> PAGE_SHIFT);
+
+	return &migrc_by_addr[hash_long(key, MIGRC_HASH_BITS)];
 }
 
 static struct hlist_head *pfn_head(struct hlist_head *heads, unsigned long pfn)
@@ -105,28 +118,30 @@ static struct hlist_head *pfn_head(struct hlist_head *heads, unsigned long pfn)
 	return &heads[hash_long(pfn, MIGRC_HASH_BITS)];
 }
 
-static bool space_is_live(const struct mm_struct *mm)
+static bool mm_has_records(const struct mm_struct *mm)
 {
-	return atomic64_read(&mm->migrc.noted) >= atomic64_read(&mm->migrc.checked);
+	return atomic64_read(&mm->migrc.noted) >=
+	       atomic64_read(&mm->migrc.checked);
 }
 
-/* A space that has gone has taken its records along: migrc_check_exit(). */
+/* migrc_check_exit() ends the records of an mm, so @mm is valid if @live. */
 static bool record_is_live(const struct migrc_record *record)
 {
-	return record->live && record->born >= atomic64_read(&record->mm->migrc.checked);
+	return record->live &&
+	       record->born >= atomic64_read(&record->mm->migrc.checked);
 }
 
-/* Not static for the sake of tests, which want to hear it instead. */
-void migrc_check_complain(const char *what, const struct migrc_record *record)
+/* Not static, because the KUnit tests replace it to count the reports. */
+void migrc_check_report(const char *what, const struct migrc_record *record)
 {
-	KUNIT_STATIC_STUB_REDIRECT(migrc_check_complain, what, record);
+	KUNIT_STATIC_STUB_REDIRECT(migrc_check_report, what, record);
 
 	atomic_inc(&migrc_violations);
 	if (atomic_dec_return(&migrc_reports_left) < 0)
 		return;
 	pr_err("BUG: migrc: %s\n", what);
 	if (record) {
-		pr_err("address %#lx, source pfn %#lx, now pfn %#lx, deferred by:\n",
+		pr_err("address %#lx, source pfn %#lx, pfn %#lx, stack:\n",
 		       record->addr, record->src, record->dst);
 		stack_depot_print(record->stack);
 	}
@@ -136,17 +151,17 @@ void migrc_check_complain(const char *what, const struct migrc_record *record)
 }
 
 /**
- * migrc_check_speak() - print the next violations again
+ * migrc_check_report_rearm() - print the next MIGRC_REPORTS violations
  *
  * Context: any.
  */
-void migrc_check_speak(void)
+void migrc_check_report_rearm(void)
 {
 	atomic_set(&migrc_reports_left, MIGRC_REPORTS);
 }
 
 /**
- * migrc_check_init() - a new address space has no records
+ * migrc_check_init() - initialise a new address space: it has no records
  * @mm: the address space
  *
  * Context: any.
@@ -154,10 +169,11 @@ void migrc_check_speak(void)
 void migrc_check_init(struct mm_struct *mm)
 {
 	atomic64_set(&mm->migrc.noted, 0);
-	atomic64_set(&mm->migrc.checked, atomic64_inc_return(&migrc_check_clock));
+	atomic64_set(&mm->migrc.checked,
+		     atomic64_inc_return(&migrc_check_clock));
 }
 
-static void forget(struct mm_struct *mm, unsigned long addr)
+static void record_drop(struct mm_struct *mm, unsigned long addr)
 {
 	struct migrc_record *record;
 
@@ -167,20 +183,22 @@ static void forget(struct mm_struct *mm, unsigned long addr)
 	}
 }
 
-static void forget_many(struct mm_struct *mm, unsigned long start, unsigned long end)
+static void record_drop_range(struct mm_struct *mm, unsigned long start,
+			      unsigned long end)
 {
 	unsigned int i;
 
 	for (i = 0; i < MIGRC_RECORDS; i++) {
 		struct migrc_record *record = &migrc_records[i];
 
-		if (record->mm == mm && record->addr >= start && record->addr < end)
+		if (record->mm == mm && record->addr >= start &&
+		    record->addr < end)
 			record->live = false;
 	}
 }
 
 /**
- * migrc_check_exit() - an address space is going, and its records with it
+ * migrc_check_exit() - end the records of an address space that exits
  * @mm: the address space
  *
  * Context: any.
@@ -192,33 +210,33 @@ void migrc_check_exit(struct mm_struct *mm)
 	if (!migrc_records || !atomic64_read(&mm->migrc.noted))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	forget_many(mm, 0, ULONG_MAX);
+	record_drop_range(mm, 0, ULONG_MAX);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 }
 
-static depot_stack_handle_t here(void)
-{
-	unsigned long entries[MIGRC_STACK];
-	unsigned int nr = stack_trace_save(entries, ARRAY_SIZE(entries), 2);
-
-	return stack_depot_save(entries, nr, GFP_NOWAIT);
-}
-
-/* An address that is deferred again and again keeps to one record, or its list would grow long. */
-static struct migrc_record *free_record(struct mm_struct *mm, unsigned long addr)
+/*
+ * An address that is deferred repeatedly reuses its record, because otherwise
+ * its hash list would grow long.
+ */
+static struct migrc_record *free_record(struct mm_struct *mm,
+					unsigned long addr)
 {
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
-		if (record->mm == mm && record->addr == addr && !record_is_live(record))
+		if (record->mm == mm && record->addr == addr &&
+		    !record_is_live(record))
 			return record;
 	}
 	return &migrc_records[migrc_next++ % MIGRC_RECORDS];
 }
 
-static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
+static void record_add(struct mm_struct *mm, unsigned long addr,
+		       unsigned long pfn)
 {
-	depot_stack_handle_t stack = here();
+	unsigned long entries[MIGRC_STACK];
+	unsigned int nr = stack_trace_save(entries, ARRAY_SIZE(entries), 1);
+	depot_stack_handle_t stack = stack_depot_save(entries, nr, GFP_NOWAIT);
 	struct migrc_record *record;
 	unsigned long flags;
 
@@ -238,54 +256,55 @@ static void remember(struct mm_struct *mm, unsigned long addr, unsigned long pfn
 		.stack = stack,
 		.live = true,
 	};
-	migrc_raise(&mm->migrc.noted, record->born);
+	migrc_advance(&mm->migrc.noted, record->born);
 	hlist_add_head(&record->by_addr, addr_head(mm, addr));
 	hlist_add_head(&record->by_src, pfn_head(migrc_by_src, pfn));
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 }
 
-static void check_file(const struct folio *folio)
-{
-	if (!folio_test_anon(folio) && folio->mapping &&
-	    inode_is_open_for_write(folio->mapping->host))
-		migrc_check_complain("deferred although the file is open for writing", NULL);
-}
-
 /**
- * migrc_check_pending() - a PTE is deferred although a flush is pending
+ * migrc_check_pending() - report a deferral while another flush is pending
  *
- * Only the one who decides can tell: a moment later another flush may be pending, of other PTEs.
+ * The code that decides on the deferral calls this, because a moment later
+ * another flush may be pending, of other PTEs.
  *
  * Context: any.
  * Return: true.
  */
 bool migrc_check_pending(void)
 {
-	migrc_check_complain("deferred although a flush is pending", NULL);
+	migrc_check_report("deferred although a flush is pending", NULL);
 	return true;
 }
 
 /**
- * migrc_check_deferred() - remember a deferred PTE
+ * migrc_check_deferred() - record a deferred PTE
  * @mm:		address space
  * @addr:	address
- * @pte:	what it was
+ * @pte:	its value before
  *
  * Context: under the PTE's lock.
  */
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
 {
+	const struct folio *folio;
+
 	if (!migrc_records)
 		return;
-	check_file(page_folio(pte_page(pte)));
-	remember(mm, addr & PAGE_MASK, pte_pfn(pte));
+	folio = page_folio(pte_page(pte));
+	if (!folio_test_anon(folio) && folio->mapping &&
+	    inode_is_open_for_write(folio->mapping->host))
+		migrc_check_report("deferred, but the file is open for writing",
+				   NULL);
+	record_add(mm, addr & PAGE_MASK, pte_pfn(pte));
 }
 
 /**
- * migrc_check_begin() - a flush of whole address spaces begins, or a drain
+ * migrc_check_begin() - begin a flush of whole address spaces, or a drain
  *
  * Context: any.
- * Return: the checker's clock, for migrc_check_flushed() and migrc_check_drained().
+ * Return: the checker's clock, for migrc_check_flushed() and
+ * migrc_check_drained().
  */
 s64 migrc_check_begin(void)
 {
@@ -293,31 +312,32 @@ s64 migrc_check_begin(void)
 }
 
 /**
- * migrc_check_flushed() - a whole address space was flushed
+ * migrc_check_flushed() - record the flush of a whole address space
  * @mm:		the address space
- * @start:	of migrc_check_begin()
+ * @start:	value of migrc_check_begin()
  *
  * Context: any.
  */
 void migrc_check_flushed(struct mm_struct *mm, s64 start)
 {
-	migrc_raise(&mm->migrc.checked, start);
+	migrc_advance(&mm->migrc.checked, start);
 }
 
 /**
- * migrc_check_batched() - the flush of a range will be one with that of others
+ * migrc_check_batched() - record that a batched flush will include a range
  * @mm:		address space
  * @start:	first address
  * @end:	the one after the last
  *
- * Context: any; by the task that will flush.
+ * Context: any; the task that will flush.
  */
-void migrc_check_batched(struct mm_struct *mm, unsigned long start, unsigned long end)
+void migrc_check_batched(struct mm_struct *mm, unsigned long start,
+			 unsigned long end)
 {
 	struct migrc_record *record;
 	unsigned long flags, addr;
 
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE) {
@@ -333,7 +353,7 @@ void migrc_check_batched(struct mm_struct *mm, unsigned long start, unsigned lon
 }
 
 /**
- * migrc_check_batch_flushed() - the current task has flushed what it had batched
+ * migrc_check_batch_flushed() - record the batched flush of the current task
  *
  * Context: any.
  */
@@ -357,11 +377,11 @@ void migrc_check_batch_flushed(void)
 }
 
 /**
- * migrc_check_range_flushed() - the flush of a range is done
+ * migrc_check_range_flushed() - record the flush of a range
  * @mm:		address space
  * @start:	first address
- * @end:	the one after the last; not after @start where struct mmu_gather means all, as
- *		when two of them meet
+ * @end:	the one after the last; not after @start if struct mmu_gather
+ *		means the whole mm, as when two of them meet
  *
  * Context: any.
  */
@@ -370,138 +390,138 @@ void migrc_check_range_flushed(struct mm_struct *mm, unsigned long start,
 {
 	unsigned long flags, addr;
 
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	if (start >= end) {
-		forget_many(mm, 0, ULONG_MAX);
+		record_drop_range(mm, 0, ULONG_MAX);
 	} else if (end - start > PMD_SIZE) {
-		forget_many(mm, start, end);
+		record_drop_range(mm, start, end);
 	} else {
 		for (addr = start & PAGE_MASK; addr < end; addr += PAGE_SIZE)
-			forget(mm, addr);
+			record_drop(mm, addr);
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-}
-
-static const struct migrc_record *any_record(const struct mm_struct *mm)
-{
-	unsigned int i;
-
-	for (i = 0; i < MIGRC_RECORDS; i++) {
-		if (migrc_records[i].mm == mm && record_is_live(&migrc_records[i]))
-			return &migrc_records[i];
-	}
-	return NULL;
 }
 
 /**
- * migrc_check_paid() - after migrc_flush() nothing may be owed
+ * migrc_check_assert_flushed() - check that migrc_flush() left no flush pending
  * @mm:		address space
  * @cause:	as given to migrc_flush()
  *
- * For those who do what no PTE shows.
+ * For callers whose change is visible in no PTE.
  *
  * Context: as migrc_flush().
  */
-void migrc_check_paid(struct mm_struct *mm, unsigned int cause)
+void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause)
 {
-	const struct migrc_record *culprit;
+	const struct migrc_record *record = NULL;
 	unsigned long flags;
+	unsigned int i;
 
-	/* Others may defer meanwhile, in other tables. Only who skips can be sure. */
-	if (!migrc_should_fail(cause) && !migrc_should_fail(MIGRC_FAIL_GENERATION))
+	/*
+	 * Other tasks may defer at the same time, in other tables. Only an
+	 * injected fault makes a pending flush a certain violation.
+	 */
+	if (!migrc_should_fail(cause) &&
+	    !migrc_should_fail(MIGRC_FAIL_GENERATION))
 		return;
-	if (!migrc_records || !space_is_live(mm))
+	if (!migrc_records || !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	culprit = any_record(mm);
+	for (i = 0; i < MIGRC_RECORDS && !record; i++) {
+		if (migrc_records[i].mm == mm &&
+		    record_is_live(&migrc_records[i]))
+			record = &migrc_records[i];
+	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	if (culprit)
-		migrc_check_complain("an address space goes on with a flush that it owes",
-				     culprit);
+	if (record)
+		migrc_check_report("an mm continues with a pending flush",
+				   record);
 }
 
-/* The first PTE that is set after the deferral shows where the folio went. */
-static void learn(struct migrc_record *record, unsigned long pfn)
-{
-	record->dst = pfn;
-	hlist_add_head(&record->by_dst, pfn_head(migrc_by_dst, pfn));
-}
-
-static const char *check_addr(struct mm_struct *mm, unsigned long addr, pte_t pte,
-			      struct migrc_record **culprit)
+static const char *check_addr(struct mm_struct *mm, unsigned long addr,
+			      pte_t pte, struct migrc_record **found)
 {
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
-		if (record->mm != mm || record->addr != addr || !record_is_live(record))
+		if (record->mm != mm || record->addr != addr ||
+		    !record_is_live(record))
 			continue;
-		/* Reclaim allows another page, see DOC. */
+		/* After reclaim a fault may map another page, see DOC. */
 		if (record->flusher && record->dst != pte_pfn(pte))
 			continue;
-		*culprit = record;
+		*found = record;
 		if (pte_write(pte))
 			return "a PTE becomes writable before its flush";
-		if (!record->dst)
-			learn(record, pte_pfn(pte));
-		/* Migration may take it on, and leaves another record. */
-		else if (record->dst != pte_pfn(pte) && !current->migrc)
+		if (!record->dst) {
+			/* The first PTE set since then maps the destination. */
+			record->dst = pte_pfn(pte);
+			hlist_add_head(&record->by_dst,
+				       pfn_head(migrc_by_dst, record->dst));
+		} else if (record->dst != pte_pfn(pte) &&
+			   !current->migrc_batch) {
+			/* Migration may move it on, and adds a record. */
 			return "a PTE maps another page before its flush";
+		}
 	}
 	return NULL;
 }
 
-static const char *check_dst(unsigned long pfn, bool batched, struct migrc_record **culprit)
+static const char *check_dst(unsigned long pfn, bool batched,
+			     struct migrc_record **found)
 {
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, pfn_head(migrc_by_dst, pfn), by_dst) {
-		/* Where a folio was not moved after all, its old place is the right one. */
-		if (record->dst != pfn || record->src == pfn || !record_is_live(record))
+		/* The source of a folio that was not migrated is valid. */
+		if (record->dst != pfn || record->src == pfn ||
+		    !record_is_live(record))
 			continue;
 		if (record->flusher && !batched)
 			continue;
-		*culprit = record;
-		return "a page becomes writable that others read in its old place";
+		*found = record;
+		return "a page becomes writable, but TLBs map its source";
 	}
 	return NULL;
 }
 
 /**
- * migrc_check_set() - PTEs are being set
+ * migrc_check_set() - check PTEs that are being set
  * @mm:		address space
  * @addr:	first address
  * @pte:	first PTE
  * @nr:		how many, of consecutive pages
  *
- * Context: under the lock of the PTEs, or before anybody can see them.
+ * Context: under the lock of the PTEs, or before they are visible.
  */
-void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte, unsigned int nr)
+void migrc_check_set(struct mm_struct *mm, unsigned long addr, pte_t pte,
+		     unsigned int nr)
 {
-	struct migrc_record *culprit = NULL;
+	struct migrc_record *record = NULL;
 	const char *what = NULL;
 	unsigned long flags;
 
 	if (!migrc_records || !pte_present(pte))
 		return;
-	if (!pte_write(pte) && !space_is_live(mm))
+	if (!pte_write(pte) && !mm_has_records(mm))
 		return;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	for (; nr && !what; nr--, addr += PAGE_SIZE, pte = pte_next_pfn(pte)) {
-		what = check_addr(mm, addr & PAGE_MASK, pte, &culprit);
+		what = check_addr(mm, addr & PAGE_MASK, pte, &record);
 		if (!what && pte_write(pte))
-			what = check_dst(pte_pfn(pte), true, &culprit);
+			what = check_dst(pte_pfn(pte), true, &record);
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
 	if (what)
-		migrc_check_complain(what, culprit);
+		migrc_check_report(what, record);
 }
 
-/* The record of a PTE by which TLBs still know this page as its source. */
+/* Find the record of a PTE by which TLBs still map this page as its source. */
 static struct migrc_record *source_record(unsigned long pfn)
 {
-	struct migrc_record *record, *culprit = NULL;
+	struct migrc_record *record, *found = NULL;
 	struct hlist_head *head;
 	unsigned long flags;
 
@@ -512,16 +532,17 @@ static struct migrc_record *source_record(unsigned long pfn)
 		return NULL;
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	hlist_for_each_entry(record, head, by_src) {
-		/* As in check_dst(): what was not moved after all is no old place. */
-		if (record->src == pfn && record->dst != pfn && record_is_live(record))
-			culprit = record;
+		/* As in check_dst(): a folio that was not migrated is valid. */
+		if (record->src == pfn && record->dst != pfn &&
+		    record_is_live(record))
+			found = record;
 	}
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	return culprit;
+	return found;
 }
 
 /**
- * migrc_check_free() - pages are being freed
+ * migrc_check_free() - check pages that are being freed
  * @page:	the first
  * @order:	how many, as a power of two
  *
@@ -530,98 +551,109 @@ static struct migrc_record *source_record(unsigned long pfn)
 void migrc_check_free(const struct page *page, unsigned int order)
 {
 	unsigned long pfn = page_to_pfn(page), end = pfn + (1UL << order);
-	struct migrc_record *culprit = NULL;
+	struct migrc_record *record = NULL;
 
-	for (; pfn < end && !culprit; pfn++)
-		culprit = source_record(pfn);
-	if (culprit)
-		migrc_check_complain("a page is freed before its flush", culprit);
+	for (; pfn < end && !record; pfn++)
+		record = source_record(pfn);
+	if (record)
+		migrc_check_report("a page is freed before its flush", record);
 }
 
-/* The record of a PTE that maps a page of @folio, or, if @batched, did until it was that. */
+/*
+ * Find the record of a PTE that maps a page of @folio; if @batched, also of one
+ * that reclaim has unmapped but not flushed.
+ */
 static struct migrc_record *record_of(const struct folio *folio, bool batched)
 {
-	unsigned long pfn = folio_pfn(folio), end = pfn + folio_nr_pages(folio), flags;
-	struct migrc_record *culprit = NULL;
+	unsigned long pfn = folio_pfn(folio), end = pfn + folio_nr_pages(folio);
+	struct migrc_record *record = NULL;
+	unsigned long flags;
 
 	if (!migrc_records || !READ_ONCE(migrc_next))
 		return NULL;
 	spin_lock_irqsave(&migrc_check_lock, flags);
-	for (; pfn < end && !culprit; pfn++)
-		check_dst(pfn, batched, &culprit);
+	for (; pfn < end && !record; pfn++)
+		check_dst(pfn, batched, &record);
 	spin_unlock_irqrestore(&migrc_check_lock, flags);
-	return culprit;
+	return record;
 }
 
 /**
- * migrc_check_written() - the content of a folio of the page cache has changed
+ * migrc_check_written() - check a folio of the page cache that was written
  * @folio: the folio
  *
  * Context: any.
  */
 void migrc_check_written(const struct folio *folio)
 {
-	struct migrc_record *culprit;
+	struct migrc_record *record;
 
 	if (folio_test_anon(folio))
 		return;
-	/* tmpfs marks what it cannot swap out, see DOC. */
-	culprit = record_of(folio, !folio_test_swapbacked(folio));
-	if (culprit)
-		migrc_check_complain("a file is written before the flush of its page", culprit);
+	/* Reclaim marks a tmpfs folio that it cannot swap out, see DOC. */
+	record = record_of(folio, !folio_test_swapbacked(folio));
+	if (record)
+		migrc_check_report("a file is written before a page's flush",
+				   record);
 }
 
 /**
- * migrc_check_removed() - a folio leaves the page cache, and another may take its slot
+ * migrc_check_removed() - check a folio that leaves the page cache
  * @folio: the folio
  *
  * Context: any.
  */
 void migrc_check_removed(const struct folio *folio)
 {
-	struct migrc_record *culprit = record_of(folio, false);
+	struct migrc_record *record = record_of(folio, false);
 
-	if (culprit)
-		migrc_check_complain("a file loses a page before its flush", culprit);
+	if (record)
+		migrc_check_report("a file loses a page before its flush",
+				   record);
 }
 
 /**
- * migrc_check_failed() - a page of memory is marked as failed, or counted as given up
+ * migrc_check_failed() - check a page that is marked or counted as poisoned
  * @pfn: its number
  *
  * Context: any.
  */
 void migrc_check_failed(unsigned long pfn)
 {
-	struct migrc_record *culprit = source_record(pfn);
+	struct migrc_record *record = source_record(pfn);
 
-	if (culprit)
-		migrc_check_complain("a page fails that TLBs still know", culprit);
+	if (record)
+		migrc_check_report("a page fails that TLBs still map", record);
 }
 
 /**
- * migrc_check_waits() - the quarantine is empty no more, or again
- * @waits: a first folio is in it
+ * migrc_check_waits() - record that the quarantine is no longer empty, or is
+ * @waits: a first folio was added
  *
  * Context: under the lock of the quarantine.
  */
 void migrc_check_waits(bool waits)
 {
-	WRITE_ONCE(migrc_waits_since, waits ? atomic64_read(&migrc_check_clock) : S64_MAX);
+	WRITE_ONCE(migrc_waits_since,
+		   waits ? atomic64_read(&migrc_check_clock) : S64_MAX);
 }
 
 /**
- * migrc_check_drained() - the lists of free pages were drained
- * @start: of migrc_check_begin(), before they were
+ * migrc_check_drained() - check a drain of the lists of free pages
+ * @start: value of migrc_check_begin() before the drain
  *
  * Context: process context.
  */
 void migrc_check_drained(s64 start)
 {
-	/* __migrc_drain() may have found no room taken: that was given back after this changed. */
+	/*
+	 * If __migrc_drain() found no room taken, another drain released the
+	 * room after it wrote migrc_waits_since.
+	 */
 	smp_rmb();
 	if (READ_ONCE(migrc_waits_since) < start)
-		migrc_check_complain("a page waits that whoever drained wants", NULL);
+		migrc_check_report("a page is in quarantine after a drain",
+				   NULL);
 }
 
 static int __init migrc_check_start(void)

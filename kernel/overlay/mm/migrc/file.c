@@ -1,40 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Files
+ * DOC: File folios
  *
- * A page of a file can change without any PTE being touched: by write(2), truncation, a hole
- * punched. Checking in each of those paths would burden them all, so migrc asks one question
- * instead: is the file open for writing? Whoever changes a regular file's content in this
- * kernel holds write access to its inode: by an open file, a writable shared mapping (which
- * holds one), or for the time of a truncate(2). But for who pins folios of tmpfs by
- * memfd_pin_folios() (iommufd), which asks for no such thing: see below.
+ * The content of a file page can change without a change of any PTE: by
+ * write(2), truncation or hole punching. A check in each of those paths would
+ * be a cost to all of them, so migrc asks one question instead: is the file
+ * open for writing? In this kernel each writer of a regular file's content
+ * holds write access to its inode: by an open file, by a writable shared
+ * mapping (which holds one), or for the duration of truncate(2). The exception
+ * is memfd_pin_folios() (iommufd), which pins folios of tmpfs without write
+ * access; see below.
  *
- *   - A folio of a file that is open for writing is flushed at once.
- *   - Before somebody gets write access to a file that may have deferred folios, everything
- *     is drained.
+ *   - If a file is open for writing, its folios are flushed at once.
+ *   - Before a task gets write access to a file that may have deferred folios,
+ *     everything is drained.
  *
- * The two meet as Dekker's algorithm does. Migration clears the PTEs, notes the clock for
- * the file, then reads i_writecount; the opener raises i_writecount, then reads the note.
- * With a full barrier between each pair, one of them sees the other. Should the opener not
- * see a note that comes later, migration sees the opener and flushes before it copies; the
- * folio is locked until then, and no writer gets at it.
+ * The two sides meet as in Dekker's algorithm. Migration clears the PTEs,
+ * records the generation for the file, then reads i_writecount. The opener
+ * increments i_writecount, then reads the recorded generation. Each side has a
+ * full barrier between its two steps, so at least one of them sees the other.
+ * If the opener does not see a generation that is recorded later, migration
+ * sees the opener and flushes before it copies; the folio is locked until then,
+ * so no writer reaches it.
  *
- * Who pins folios in the page cache drains after that. The note comes before the copy takes
- * the source's place, so who finds the copy finds the note; and a source that is pinned is not
- * moved.
+ * The opener compares the recorded generation with migrc_flushed_gen, which
+ * migrc_flush_mms() raises only after its flush to the generation at which it
+ * began. If the record is less, the PTEs were cleared before that flush began
+ * (see mm.c) and the flush is complete, so the opener need not drain.
  *
- * Notes are kept for classes of files, by a hash, not in each address_space: a clash costs a
- * drain.
+ * memfd_pin_folios() drains after it has pinned. Migration records the
+ * generation before the copy replaces the source, so a pinner that finds the
+ * copy finds the record; and a pinned source is not migrated.
  *
- * Writeback needs no write access to zero what a dirty folio has beyond the end of its file.
- * Nobody reads a file's content there, but who maps it sees it: such folios are left out.
+ * Generations are recorded for classes of files, by a hash, not in each
+ * address_space: a collision costs a drain.
  *
- * Left out are files that can change by other means: those of the kernel's own mounts
- * (memfd, System V shared memory: written without write access), a file system's own files
- * (quota), and all file systems but tmpfs and those on a block device, because a server may
- * send new content.
+ * Writeback needs no write access to zero the part of a dirty folio beyond the
+ * end of its file. read(2) never returns that part, but a mapping shows it, so
+ * such folios are not deferred.
  *
- * Lock order: none are taken.
+ * Files that can change in other ways are not deferred: files of the kernel's
+ * own mounts (memfd, System V shared memory), which are written without write
+ * access; a file system's own files (quota); and files of all file systems but
+ * tmpfs and those on a block device, because a server may send new content.
  */
 
 #include <linux/export.h>
@@ -49,67 +57,63 @@
 
 #define MIGRC_FILE_BITS	10
 
-static atomic64_t migrc_file_notes[1 << MIGRC_FILE_BITS];
-/* Beginning of the newest common flush that is over. */
-static atomic64_t migrc_files_clean = ATOMIC64_INIT(1);
+static atomic64_t migrc_file_gens[1 << MIGRC_FILE_BITS];
 
-static atomic64_t *migrc_file_note(const struct inode *inode)
+static atomic64_t *migrc_file_gen(const struct inode *inode)
 {
-	return &migrc_file_notes[hash_ptr(inode, MIGRC_FILE_BITS)];
-}
-
-static bool migrc_fs_eligible(const struct super_block *sb)
-{
-	if (!(sb->s_type->fs_flags & FS_REQUIRES_DEV))
-		return false;
-	/* fuseblk has a server, and gfs2's quota file is not marked as such. */
-	return sb->s_magic != FUSE_SUPER_MAGIC && sb->s_magic != GFS2_MAGIC;
+	return &migrc_file_gens[hash_ptr(inode, MIGRC_FILE_BITS)];
 }
 
 static bool migrc_may_be_written(const struct inode *inode)
 {
-	return inode_is_open_for_write(inode) && !migrc_should_fail(MIGRC_FAIL_FILE_RECHECK);
-}
-
-/* Will writeback zero the end of it? What is clean gets dirty by write access only. */
-static bool migrc_tail_to_zero(const struct folio *folio, const struct inode *inode)
-{
-	return folio_test_dirty(folio) && folio_next_pos(folio) > i_size_read(inode);
+	return inode_is_open_for_write(inode) &&
+	       !migrc_should_fail(MIGRC_FAIL_FILE_RECHECK);
 }
 
 /**
- * migrc_file_eligible() - may pages of this file be left in TLBs?
+ * migrc_file_eligible() - check whether TLBs may keep pages of this file
  * @folio: a folio of the page cache, locked
  *
  * Context: process context.
- * Return: false if the file can be written now, or by means that we do not know of.
+ * Return: false if the file can be written now, or in ways that migrc does not
+ * detect.
  */
 bool migrc_file_eligible(const struct folio *folio)
 {
 	const struct inode *inode = folio->mapping->host;
+	const struct super_block *sb = inode->i_sb;
 
-	if (!S_ISREG(inode->i_mode) || (inode->i_sb->s_flags & SB_KERNMOUNT) ||
+	if (!S_ISREG(inode->i_mode) || (sb->s_flags & SB_KERNMOUNT) ||
 	    IS_NOQUOTA(inode))
 		return false;
-	if (!shmem_mapping(folio->mapping) && !migrc_fs_eligible(inode->i_sb))
+	/* fuseblk has a server, and gfs2 does not mark its quota file. */
+	if (!shmem_mapping(folio->mapping) &&
+	    (!(sb->s_type->fs_flags & FS_REQUIRES_DEV) ||
+	     sb->s_magic == FUSE_SUPER_MAGIC || sb->s_magic == GFS2_MAGIC))
 		return false;
-	return !migrc_tail_to_zero(folio, inode) && !migrc_may_be_written(inode);
+	/* Writeback zeroes the tail; a clean folio needs a writer first. */
+	if (folio_test_dirty(folio) &&
+	    folio_next_pos(folio) > i_size_read(inode))
+		return false;
+	return !migrc_may_be_written(inode);
 }
 
 /**
- * migrc_file_commit() - note that a folio of the file has been deferred
+ * migrc_file_commit() - record that a folio of the file is deferred
  * @folio: a folio of the page cache, locked, its PTEs cleared
  *
  * Context: process context.
- * Return: false if somebody has opened the file for writing since it was eligible.
+ * Return: false if the file was opened for writing since it was eligible.
  */
 bool migrc_file_commit(const struct folio *folio)
 {
 	const struct inode *inode = folio->mapping->host;
 
-	smp_mb(); /* the PTEs were cleared before the clock is read, see space.c */
-	migrc_raise(migrc_file_note(inode), migrc_clock_now());
-	smp_mb(); /* the note is there before i_writecount is read, see DOC */
+	/* The PTEs are cleared before the generation is read, see mm.c. */
+	smp_mb();
+	migrc_advance(migrc_file_gen(inode), migrc_generation());
+	/* The record precedes the read of i_writecount, see DOC. */
+	smp_mb();
 	return !migrc_may_be_written(inode);
 }
 
@@ -117,19 +121,9 @@ bool migrc_file_commit(const struct folio *folio)
 void migrc_file_flush(struct inode *inode)
 {
 	/* The caller's atomic_inc_unless_negative() is the barrier, see DOC. */
-	if (atomic64_read(migrc_file_note(inode)) < atomic64_read(&migrc_files_clean))
+	if (atomic64_read(migrc_file_gen(inode)) <
+	    atomic64_read(&migrc_flushed_gen))
 		return;
 	__migrc_drain(MIGRC_FILE);
 }
 EXPORT_SYMBOL(migrc_file_flush);
-
-/**
- * migrc_files_flushed() - a common flush is over
- * @start: the clock when it began
- *
- * Context: any.
- */
-void migrc_files_flushed(s64 start)
-{
-	migrc_raise(&migrc_files_clean, start);
-}

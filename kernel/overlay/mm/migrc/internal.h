@@ -6,10 +6,7 @@
 #include <linux/ferry_sysfs.h>
 #include <linux/migrc.h>
 
-#include "check.h"
-#include "mutate.h"
-
-/* What migrate_pages_batch() gathers at most, unless an offload migrator is selected. */
+/* Limit of a batch of migrate_pages(), without an offload migrator. */
 #define MIGRC_BATCH_PAGES	512L
 
 /* The counters; the flushes are last, in the order of enum migrc_cause. */
@@ -41,12 +38,84 @@
 
 enum migrc_stat MIGRC_STATS(FERRY_COUNTER_ID, MIGRC_NR_STATS);
 
-/* space.c */
-bool migrc_owes_flush(const struct mm_struct *mm);
-s64 migrc_clock_now(void);
-void migrc_raise(atomic64_t *clock, s64 to);
-void migrc_space_defer(struct mm_struct *mm);
-s64 migrc_flush_spaces(void);
+/*
+ * Fault injection: a test can leave out single steps of migrc, to check that it
+ * detects their absence. A fault that leaves out a flush has the number of the
+ * flush's cause.
+ */
+enum migrc_fault {
+	/* a folio of an open file is deferred */
+	MIGRC_FAIL_FILE_RECHECK = MIGRC_NR_CAUSES,
+	MIGRC_FAIL_PENDING,		/* deferred while a flush is pending */
+	MIGRC_FAIL_FORK,		/* deferred before fork has flushed */
+	MIGRC_FAIL_QUARANTINE,		/* sources are freed at once */
+	MIGRC_FAIL_DRAIN,		/* a drain frees without a flush */
+	MIGRC_FAIL_GENERATION,		/* no flush is ever pending */
+	MIGRC_NR_FAULTS,
+};
+
+/* check.c */
+#ifdef CONFIG_MIGRC_DEBUG
+
+struct migrc_record;
+
+extern unsigned long migrc_faults;
+extern atomic_t migrc_violations;
+
+static inline bool migrc_should_fail(unsigned int fault)
+{
+	return READ_ONCE(migrc_faults) & BIT(fault);
+}
+
+void migrc_check_report(const char *what, const struct migrc_record *record);
+void migrc_check_init(struct mm_struct *mm);
+void migrc_check_exit(struct mm_struct *mm);
+void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
+bool migrc_check_pending(void);
+void migrc_check_flushed(struct mm_struct *mm, s64 start);
+void migrc_check_waits(bool waits);
+void migrc_check_report_rearm(void);
+
+#else
+
+static inline bool migrc_should_fail(unsigned int fault)
+{
+	return false;
+}
+
+static inline void migrc_check_init(struct mm_struct *mm) { }
+static inline void migrc_check_exit(struct mm_struct *mm) { }
+static inline void migrc_check_deferred(struct mm_struct *mm,
+					unsigned long addr, pte_t pte) { }
+static inline bool migrc_check_pending(void) { return true; }
+static inline void migrc_check_flushed(struct mm_struct *mm, s64 start) { }
+static inline void migrc_check_waits(bool waits) { }
+
+#endif /* CONFIG_MIGRC_DEBUG */
+
+/**
+ * migrc_advance() - raise a generation, never lower it
+ * @generation:	the generation
+ * @to:		its least value afterwards
+ *
+ * Context: any.
+ */
+static inline void migrc_advance(atomic64_t *generation, s64 to)
+{
+	s64 old = atomic64_read(generation);
+
+	while (old < to && !atomic64_try_cmpxchg(generation, &old, to))
+		;
+}
+
+/* mm.c */
+extern bool migrc_enabled;
+extern atomic64_t migrc_flushed_gen;
+
+bool migrc_flush_pending(const struct mm_struct *mm);
+s64 migrc_generation(void);
+void migrc_mm_defer(struct mm_struct *mm);
+void migrc_flush_mms(void);
 
 /* unmap.c */
 bool migrc_read_only(const struct vm_area_struct *vma);
@@ -54,9 +123,10 @@ bool migrc_read_only(const struct vm_area_struct *vma);
 /* file.c */
 bool migrc_file_eligible(const struct folio *folio);
 bool migrc_file_commit(const struct folio *folio);
-void migrc_files_flushed(s64 start);
 
 /* quarantine.c */
+extern unsigned long migrc_max_age_ms;
+
 long migrc_reserve(long pages);
 void migrc_unreserve(long pages);
 void migrc_quarantine(struct migrc_batch *batch);
@@ -65,14 +135,10 @@ unsigned long migrc_quarantine_peak(void);
 unsigned int migrc_quarantine_oldest_ms(void);
 unsigned long migrc_bound(void);
 void migrc_set_bound(unsigned long pages);
-unsigned int migrc_max_age_ms(void);
-void migrc_set_max_age_ms(unsigned int ms);
+void migrc_apply_max_age(void);
 
-/* pressure.c */
+/* reclaim.c */
 bool migrc_paused(void);
-
-/* knobs.c */
-bool migrc_is_enabled(void);
 
 /* stats.c */
 extern const struct attribute_group migrc_counters_group;

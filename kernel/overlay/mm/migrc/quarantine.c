@@ -2,27 +2,37 @@
 /**
  * DOC: The quarantine
  *
- * A source folio whose flush was deferred is not freed: migration's reference is kept, and
- * the folio waits here, in no free list, so that nobody can be given a page that a TLB still
- * knows, and nobody unrelated flushes for it. All leave together, by a drain: one flush for
- * all address spaces, then the references are dropped.
+ * A source folio whose flush was deferred is not freed. Migration keeps its
+ * reference, and the folio waits in the quarantine, in no free list. So no
+ * allocation returns a page that a TLB still maps, and no unrelated task has to
+ * flush for one. All folios leave together by a drain: one flush for all
+ * address spaces, after which the references are dropped.
  *
- * Drains happen when the next batch may not fit under the bound (done by who migrates), when
- * the oldest folio is max_age_ms old (done by a worker), when memory is short (pressure.c),
- * and where the kernel drains other places that keep free pages, or cannot do with pages that
- * are neither free nor anybody's: drain_all_pages(), a compacted block, a block that goes
- * offline, a memory failure.
+ * A drain happens
  *
- * The bound holds always: a batch reserves its room before it defers anything, and defers
- * no more than that.
+ *   - when the next batch may not fit under the bound: the migrating task
+ *     drains;
+ *   - when the oldest folio is max_age_ms old: a worker drains;
+ *   - when memory is short (reclaim.c);
+ *   - when the kernel drains other caches of free pages, or cannot proceed with
+ *     pages that are neither free nor in use: drain_all_pages(), a compacted
+ *     block, a block that goes offline, a memory failure.
  *
- * Life cycle: folios come in by migrc_quarantine(), at the end of their batch, when all
- * their PTEs have long been cleared and noted (space.c); a drain first takes the folios off,
- * then begins the flush, then frees them.
+ * The bound always holds: a batch reserves its room before it defers a flush,
+ * and defers no more than it reserved.
  *
- * Lock order: migrc_drain_mutex -> migrc_lock; migrc_drain_mutex -> migrc_spaces_lock.
- * Under the mutex nothing is allocated and no other lock that reclaim holds is taken, so it
- * may be taken within reclaim.
+ * Life cycle:
+ *
+ *   1. migrc_quarantine() adds the folios at the end of their batch. All their
+ *      PTEs have been cleared and recorded (mm.c) before that.
+ *   2. A drain removes the folios from the list.
+ *   3. Then it begins the flush.
+ *   4. Then it frees them.
+ *
+ * Locking: migrc_drain_mutex serialises drains. migrc_lock protects the list
+ * and its size. migrc_drain_mutex -> migrc_lock; migrc_drain_mutex ->
+ * migrc_mms_lock. A drain allocates nothing under the mutex, and takes no other
+ * lock that reclaim holds, so reclaim may take the mutex.
  */
 
 #include <linux/folio_batch.h>
@@ -35,7 +45,7 @@
 
 #include "internal.h"
 
-/* As many batches of 512 pages as make a flush rare, and little enough not to be missed. */
+/* Enough batches of 512 pages to make a flush rare, and little memory. */
 #define MIGRC_BOUND_SHARE	32
 #define MIGRC_BOUND_MAX		(SZ_256M >> PAGE_SHIFT)
 #define MIGRC_AGE_MS		1000
@@ -45,12 +55,13 @@ static DEFINE_SPINLOCK(migrc_lock);
 static LIST_HEAD(migrc_folios);
 static unsigned long migrc_pages;	/* of migrc_folios */
 static unsigned long migrc_peak;
-static unsigned long migrc_since;	/* jiffies when the first of them came */
+static unsigned long migrc_since;	/* jiffies when the first one came */
 
 /* Pages in the quarantine and those reserved for batches under way. */
 static atomic_long_t migrc_taken;
 static unsigned long migrc_max_pages;
-static unsigned int migrc_age_ms = MIGRC_AGE_MS;
+/* How long a folio may wait, in milliseconds. */
+unsigned long migrc_max_age_ms = MIGRC_AGE_MS;
 
 static struct workqueue_struct *migrc_wq;
 
@@ -66,7 +77,7 @@ static DECLARE_DELAYED_WORK(migrc_age_work, migrc_too_old);
  * @pages: how much, in base pages
  *
  * Context: any.
- * Return: what was had of it, for migrc_unreserve().
+ * Return: base pages that were reserved, for migrc_unreserve().
  */
 long migrc_reserve(long pages)
 {
@@ -94,7 +105,7 @@ void migrc_unreserve(long pages)
 
 /**
  * migrc_quarantine() - keep the sources of a batch until their flush
- * @batch: the batch, all moved; its room is reserved
+ * @batch: the batch, all migrated; its room is reserved
  *
  * Context: process context.
  */
@@ -114,7 +125,7 @@ void migrc_quarantine(struct migrc_batch *batch)
 	spin_unlock(&migrc_lock);
 	if (first)
 		mod_delayed_work(migrc_wq, &migrc_age_work,
-				 msecs_to_jiffies(READ_ONCE(migrc_age_ms)));
+				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
 }
 
 static void migrc_free(struct list_head *folios)
@@ -134,10 +145,14 @@ static void migrc_free(struct list_head *folios)
 		folios_put(&batch);
 }
 
-/* Who asks for pages has nothing to wait for when there are none, nor a drain under way. */
+/*
+ * A caller that needs pages has nothing to wait for if the quarantine is empty
+ * and no drain is in progress.
+ */
 static bool cause_is_for_pages(enum migrc_cause cause)
 {
-	return cause == MIGRC_DRAIN || cause == MIGRC_COMPACTION || cause == MIGRC_PRESSURE;
+	return cause == MIGRC_DRAIN || cause == MIGRC_COMPACTION ||
+	       cause == MIGRC_PRESSURE;
 }
 
 /* See migrc_drain(). */
@@ -158,9 +173,9 @@ void __migrc_drain(enum migrc_cause cause)
 	migrc_check_waits(false);
 	spin_unlock(&migrc_lock);
 
-	/* Also without folios: a file's note, or a space, may be all that is left. */
+	/* Also if the list is empty: a file or an mm may still need it. */
 	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
-		migrc_files_flushed(migrc_flush_spaces());
+		migrc_flush_mms();
 	if (pages) {
 		migrc_free(&folios);
 		migrc_unreserve(pages);
@@ -171,7 +186,7 @@ void __migrc_drain(enum migrc_cause cause)
 }
 
 /**
- * migrc_quarantined() - what is in quarantine
+ * migrc_quarantined() - size of the quarantine
  *
  * Context: any.
  * Return: base pages.
@@ -182,7 +197,7 @@ unsigned long migrc_quarantined(void)
 }
 
 /**
- * migrc_quarantine_peak() - the most that ever was
+ * migrc_quarantine_peak() - greatest size of the quarantine since boot
  *
  * Context: any.
  * Return: base pages.
@@ -193,18 +208,20 @@ unsigned long migrc_quarantine_peak(void)
 }
 
 /**
- * migrc_quarantine_oldest_ms() - how long the oldest has waited
+ * migrc_quarantine_oldest_ms() - age of the oldest folio
  *
  * Context: any.
- * Return: milliseconds, 0 when there is none.
+ * Return: milliseconds, 0 if the quarantine is empty.
  */
 unsigned int migrc_quarantine_oldest_ms(void)
 {
-	return migrc_quarantined() ? jiffies_to_msecs(jiffies - READ_ONCE(migrc_since)) : 0;
+	if (!migrc_quarantined())
+		return 0;
+	return jiffies_to_msecs(jiffies - READ_ONCE(migrc_since));
 }
 
 /**
- * migrc_bound() - the most that may be in quarantine
+ * migrc_bound() - greatest size that the quarantine may have
  *
  * Context: any.
  * Return: base pages.
@@ -215,11 +232,13 @@ unsigned long migrc_bound(void)
 }
 
 /**
- * migrc_set_bound() - change it
+ * migrc_set_bound() - change the bound
  * @pages: base pages
  *
- * Context: process context. May sleep. What is there beyond the new bound is drained, but
- * for batches that have reserved their room already.
+ * If the quarantine is larger than the new bound, it is drained. Batches that
+ * have already reserved their room may exceed the new bound.
+ *
+ * Context: process context. May sleep.
  */
 void migrc_set_bound(unsigned long pages)
 {
@@ -229,34 +248,22 @@ void migrc_set_bound(unsigned long pages)
 }
 
 /**
- * migrc_max_age_ms() - how long a folio may wait
- *
- * Context: any.
- * Return: milliseconds.
- */
-unsigned int migrc_max_age_ms(void)
-{
-	return READ_ONCE(migrc_age_ms);
-}
-
-/**
- * migrc_set_max_age_ms() - change it
- * @ms: milliseconds
+ * migrc_apply_max_age() - rearm the worker after a write of migrc_max_age_ms
  *
  * Context: process context.
  */
-void migrc_set_max_age_ms(unsigned int ms)
+void migrc_apply_max_age(void)
 {
-	WRITE_ONCE(migrc_age_ms, ms);
 	if (migrc_quarantined())
-		mod_delayed_work(migrc_wq, &migrc_age_work, msecs_to_jiffies(ms));
+		mod_delayed_work(migrc_wq, &migrc_age_work,
+				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
 }
 
 static int __init migrc_quarantine_init(void)
 {
 	migrc_max_pages = min(totalram_pages() / MIGRC_BOUND_SHARE,
 			      (unsigned long)MIGRC_BOUND_MAX);
-	/* Freeing must not wait for memory. */
+	/* A worker that frees memory must not wait for memory. */
 	migrc_wq = alloc_workqueue("migrc", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
 	return migrc_wq ? 0 : -ENOMEM;
 }

@@ -2,10 +2,9 @@
 /**
  * DOC: Counters
  *
- * /sys/kernel/mm/migration/migrc/counters/ has a file for each. They only grow. A batch
- * counts itself once, at its end, so plain atomics do.
- *
- * Lock order: none are taken.
+ * /sys/kernel/mm/migration/migrc/counters/ has a file for each counter.
+ * Counters only grow. A batch adds its counts once, at its end, so plain
+ * atomics suffice.
  */
 
 #include <linux/build_bug.h>
@@ -33,8 +32,8 @@ void migrc_count(enum migrc_stat stat, unsigned long n)
 }
 
 /**
- * migrc_count_flush() - count a flush of what was deferred
- * @cause: why
+ * migrc_count_flush() - count a flush that had been deferred
+ * @cause: its cause
  *
  * Context: any.
  */

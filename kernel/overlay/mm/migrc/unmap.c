@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: What may be deferred
+ * DOC: Deferred flushes
  *
- * Migration of a batch unmaps all its folios, flushes once, copies and maps them again.
- * Without the flush CPUs go on reading the source. That is as good as reading the copy while
- * neither can be written. A flush is left out only if
+ * Migration of a batch unmaps all its folios, flushes once, copies the folios
+ * and maps the copies. Without the flush CPUs continue to read the source. As
+ * long as neither the source nor the copy can be written, both have the same
+ * content. migrc defers a flush only if
  *
- *   - the PTE gives no write permission, and no CPU can have a TLB entry that still does:
- *     no other flush of the address space is pending. Then the source does not change while
- *     it is copied, nor after. (fork write-protects the parent's PTEs long before it
- *     flushes them, and says so: migrc_fork_begin(). A scan of NUMA balancing takes access
- *     from PTEs, which tells nothing of what they were; but where the area may not be
- *     written they were not writable: migrc_scan_begin().)
- *   - that holds for all PTEs of the folio. If one turns out to be writable, its holder
- *     could write the copy while others read the source: the spaces are flushed (mixed),
- *     once for the batch, before anything is copied. As that flushes whatever the batch has
- *     deferred, nothing more is deferred in it.
- *   - a file's folio can be written by nobody else, see file.c. KSM's folios are left alone:
- *     they change their mappings in ways of their own.
+ *   - the PTE gives no write permission, and no CPU can have a TLB entry that
+ *     still does: no other flush of the address space is pending. Then the
+ *     source changes neither while it is copied nor after that. (fork
+ *     write-protects the parent's PTEs long before it flushes them, and
+ *     announces that by migrc_fork_begin(). A NUMA balancing scan removes
+ *     access from PTEs, which hides their earlier permission; but if the VMA
+ *     may not be written, they were not writable: migrc_numa_scan_begin().)
+ *   - the previous condition holds for all PTEs of the folio. If one of them is
+ *     writable, its owner could write the copy while others read the source.
+ *     Then all address spaces are flushed (mixed), once for the batch, before
+ *     anything is copied. That flush includes each deferral of the batch, so
+ *     the rest of the batch defers nothing.
+ *   - no other task can write the folio of a file, see file.c. KSM folios are
+ *     never deferred, because KSM changes their mappings in its own ways.
  *   - the address space has no secondary TLBs.
- *   - who migrates does not need the source at once, as memory failure or hot-unplug do.
+ *   - the caller of migration does not need the source at once, as memory
+ *     failure and hot-unplug do.
  *
- * A folio that is not moved after all gets its old PTEs back: its source is then no source,
- * and what TLBs have of it is right. Whether it is moved is decided once, by
- * migrate_folio_unmap(): a mapping that the walk has passed by, since its PTE was being
- * replaced, may go at any moment, so nobody here looks again.
+ * A folio that is not migrated after all gets its old PTEs back. Then its
+ * source is still its place, and a TLB entry for it is valid.
+ * migrate_folio_unmap() alone decides whether a folio is migrated. A mapping
+ * that the rmap walk passed by, because its PTE was being replaced, may
+ * disappear at any moment, so migrc does not check it again.
  *
- * Where migration gives a PTE its write permission back nothing has to be flushed: it had
- * the permission when it was cleared, so it was not deferred.
+ * If migration restores the write permission of a PTE, no flush is needed: the
+ * PTE had the permission when it was cleared, so its flush was not deferred.
  *
- * Life cycle: migrate_pages_batch() has a struct migrc_batch on its stack, which current
- * points to while the batch lasts. try_to_migrate() is told of it by TTU_DEFER_FLUSH, since
- * others call that, too, within a batch: allocating a destination may reclaim, which splits
- * folios, or compact, which is a batch within the batch. migrc_folio_unmapped() follows, or
- * migrc_folio_stays(); when all folios are unmapped, migrc_batch_flush().
+ * Life cycle:
  *
- * Lock order: folio lock -> page table lock -> migrc_spaces_lock.
+ *   1. migrate_pages_batch() has a struct migrc_batch on its stack, which
+ *      current->migrc_batch points to during the batch.
+ *   2. TTU_DEFER_FLUSH tells try_to_migrate() to use it. The flag is needed
+ *      because other code calls try_to_migrate() within a batch, too: the
+ *      allocation of a destination may reclaim, which splits folios, or
+ *      compact, which is a batch within the batch.
+ *   3. migrc_folio_unmapped() or migrc_folio_not_migrated() ends each folio.
+ *   4. When all folios are unmapped, migrc_batch_flush() follows.
+ *
+ * Locking: folio lock -> page table lock -> migrc_mms_lock.
  */
 
 #include <linux/mm.h>
@@ -46,8 +56,10 @@
 #include "arch.h"
 #include "internal.h"
 
-/* In a task's ->migrc it says that the task scans for NUMA balancing; there is no batch. */
-struct migrc_batch migrc_scan;
+/*
+ * No batch: a task whose ->migrc_batch points here is in a NUMA balancing scan.
+ */
+struct migrc_batch migrc_numa_scan;
 
 static bool migrc_reason_allowed(enum migrate_reason reason)
 {
@@ -57,7 +69,7 @@ static bool migrc_reason_allowed(enum migrate_reason reason)
 }
 
 /**
- * migrc_more_room() - take room in the quarantine for a batch
+ * migrc_more_room() - reserve room in the quarantine for a batch
  * @batch:	the batch
  * @pages:	base pages that it needs
  *
@@ -68,7 +80,7 @@ void migrc_more_room(struct migrc_batch *batch, long pages)
 	long room = migrc_reserve(pages);
 
 	if (room < pages && migrc_quarantined()) {
-		/* Who migrates pays for the flush. */
+		/* The migrating task does the flush. */
 		__migrc_drain(MIGRC_FULL);
 		room += migrc_reserve(pages - room);
 	}
@@ -77,34 +89,30 @@ void migrc_more_room(struct migrc_batch *batch, long pages)
 	batch->lacking = 0;
 }
 
-static bool migrc_wanted(enum migrate_reason reason)
-{
-	if (!migrc_is_enabled() || !migrc_reason_allowed(reason))
-		return false;
-	if (!migrc_paused())
-		return true;
-	migrc_count(MIGRC_SKIPPED_PAUSED, 1);
-	return false;
-}
-
-/* Of a hinting fault, one folio, or it would drain for room that it has no use for. */
-static long migrc_batch_pages(struct list_head *from)
-{
-	return list_is_singular(from) ? folio_nr_pages(lru_to_folio(from)) : MIGRC_BATCH_PAGES;
-}
-
 /* See migrc_batch_begin(). */
 void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 			 enum migrate_reason reason)
 {
-	bool wanted = migrc_wanted(reason);
+	long pages = MIGRC_BATCH_PAGES;
 
 	INIT_LIST_HEAD(&batch->sources);
 	batch->begun = true;
-	batch->outer = current->migrc;
-	if (wanted)
-		migrc_more_room(batch, migrc_batch_pages(from));
-	current->migrc = wanted ? batch : NULL;
+	batch->outer = current->migrc_batch;
+	current->migrc_batch = NULL;
+	if (!READ_ONCE(migrc_enabled) || !migrc_reason_allowed(reason))
+		return;
+	if (migrc_paused()) {
+		migrc_count(MIGRC_SKIPPED_PAUSED, 1);
+		return;
+	}
+	/*
+	 * A hinting fault migrates one folio. It must not drain the quarantine
+	 * for room that it does not use.
+	 */
+	if (list_is_singular(from))
+		pages = folio_nr_pages(lru_to_folio(from));
+	migrc_more_room(batch, pages);
+	current->migrc_batch = batch;
 }
 
 static void migrc_count_batch(const struct migrc_batch *batch)
@@ -115,7 +123,8 @@ static void migrc_count_batch(const struct migrc_batch *batch)
 		return;
 	migrc_count(MIGRC_PTES, batch->nr_ptes);
 	migrc_count(MIGRC_FOLIOS, batch->nr_folios);
-	migrc_count(MIGRC_AVOIDED_BROADCASTS, migrc_arch_broadcasts(batch->nr_ptes));
+	migrc_count(MIGRC_AVOIDED_BROADCASTS,
+		    migrc_arch_broadcasts(batch->nr_ptes));
 	if (batch->flushed || batch->nr_writable)
 		return;
 	migrc_count(MIGRC_AVOIDED_FLUSHES, 1);
@@ -125,26 +134,26 @@ static void migrc_count_batch(const struct migrc_batch *batch)
 /* See migrc_batch_end(). */
 void __migrc_batch_end(struct migrc_batch *batch)
 {
-	/* It may have begun before migrc was first switched on. */
+	/* It may have begun before migrc was first enabled. */
 	if (!batch->begun)
 		return;
-	if (current->migrc == batch)
+	if (current->migrc_batch == batch)
 		migrc_count_batch(batch);
-	current->migrc = batch->outer;
+	current->migrc_batch = batch->outer;
 	migrc_unreserve(batch->reserved - batch->nr_kept);
 	if (batch->nr_kept)
 		migrc_quarantine(batch);
 }
 
-/* Under the lock of a PTE: it must not sleep. */
+/* The caller holds the lock of a PTE, so this must not sleep. */
 static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 {
-	/* All that the batch defers is flushed anyway. */
+	/* migrc_batch_flush() flushes each deferral of the batch. */
 	if (batch->mixed)
 		return false;
 	if (folio_test_ksm(src) || folio_test_hugetlb(src))
 		return false;
-	/* Its PTEs come to mean poison: nobody may go on reading it. */
+	/* Its PTEs become poison entries: no CPU may continue to read it. */
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
 	if (!folio_test_anon(src) && !migrc_file_eligible(src)) {
@@ -152,7 +161,7 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 		return false;
 	}
 	if (batch->budget < folio_nr_pages(src)) {
-		/* For the next, that is. */
+		/* migrc_folio_over() reserves it, for the next folio. */
 		batch->lacking = folio_nr_pages(src);
 		migrc_count(MIGRC_SKIPPED_FULL, 1);
 		return false;
@@ -160,7 +169,7 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 	return true;
 }
 
-/* What was seen of a folio; the next one begins. */
+/* End a folio, begin the next one, and return the seen flags of the first. */
 static unsigned int migrc_folio_over(struct migrc_batch *batch)
 {
 	unsigned int seen = batch->seen;
@@ -175,7 +184,8 @@ static unsigned int migrc_folio_over(struct migrc_batch *batch)
 }
 
 /* See migrc_folio_unmapped(). */
-unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct folio *src)
+unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
+				     const struct folio *src)
 {
 	unsigned int ptes = batch->folio_ptes, seen = migrc_folio_over(batch);
 
@@ -192,67 +202,68 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch, const struct fol
 	return MIGRC_FOLIO_DEFERRED;
 }
 
-/* See migrc_folio_stays(). Its source is none, so what the TLBs have of it stays right. */
-void __migrc_folio_stays(struct migrc_batch *batch)
+/* See migrc_folio_not_migrated(). TLB entries for the folio remain valid. */
+void __migrc_folio_not_migrated(struct migrc_batch *batch)
 {
 	migrc_folio_over(batch);
 }
 
-/*
- * Is the flush that is pending one of NUMA balancing's scans, of memory that may not be written?
- *
- * A scan holds mmap_lock for reading. So nobody is on the way of taking write permission from
- * PTEs, and whoever did has flushed; and flags of the area that forbid writing did so then. If
- * the scan ends between the two looks, it has flushed this PTE, too.
- */
-static bool migrc_scanned(const struct vm_area_struct *vma)
-{
-	return !(vma->vm_flags & VM_WRITE) && atomic_read(&vma->vm_mm->migrc.scans);
-}
-
 /**
- * migrc_read_only() - can no CPU write by an earlier state of a PTE that is read-only now?
- * @vma: where the PTE is
+ * migrc_read_only() - check that no TLB entry permits writing by a read-only
+ * PTE
+ * @vma: VMA of the PTE
+ *
+ * If another flush of the address space is pending, a CPU may have a TLB entry
+ * from a time when the PTE was writable. The exception is the pending flush of
+ * a NUMA balancing scan, if the VMA may not be written. A scan holds mmap_lock
+ * for reading. So no task is removing write permission from PTEs, a task that
+ * did so before has flushed, and VMA flags that forbid writing did so then. If
+ * the scan ends between the two reads, it has flushed this PTE, too.
  *
  * Context: under the PTE's lock.
- * Return: true if so.
+ * Return: true if no CPU can write by an earlier state of the PTE.
  */
 bool migrc_read_only(const struct vm_area_struct *vma)
 {
 	struct mm_struct *mm = vma->vm_mm;
 
 	if (READ_ONCE(mm->migrc.forking))
-		return migrc_should_fail(MIGRC_FAIL_FORK) && migrc_check_pending();
-	if (mm_tlb_flush_pending(mm) && !migrc_scanned(vma))
-		return migrc_should_fail(MIGRC_FAIL_PENDING) && migrc_check_pending();
+		return migrc_should_fail(MIGRC_FAIL_FORK) &&
+		       migrc_check_pending();
+	if (mm_tlb_flush_pending(mm) &&
+	    ((vma->vm_flags & VM_WRITE) || !atomic_read(&mm->migrc.scans)))
+		return migrc_should_fail(MIGRC_FAIL_PENDING) &&
+		       migrc_check_pending();
 	return true;
 }
 
-/* See migrc_scan_begin(). */
-void __migrc_scan_begin(const struct vm_area_struct *vma)
+/* See migrc_numa_scan_begin(). */
+void __migrc_numa_scan_begin(const struct vm_area_struct *vma)
 {
 	if (!(vma->vm_flags & VM_WRITE))
-		current->migrc = &migrc_scan;
+		current->migrc_batch = &migrc_numa_scan;
 }
 
 /* See migrc_flush_unmap(). */
 void __migrc_flush_unmap(struct mm_struct *mm)
 {
-	if (current->migrc == &migrc_scan)
+	if (current->migrc_batch == &migrc_numa_scan)
 		return;
 	__migrc_flush(mm, MIGRC_UNMAP);
-	migrc_check_paid(mm, MIGRC_UNMAP);
+	migrc_check_assert_flushed(mm, MIGRC_UNMAP);
 }
 
-/* See migrc_defers(). */
-bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
+/* See migrc_try_defer_pte(). */
+bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
+			   pte_t pte)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 	struct mm_struct *mm = vma->vm_mm;
 
-	if (!batch || (batch->seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)))
+	if (!batch ||
+	    (batch->seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)))
 		return false;
-	/* A hinting PTE is in no TLB; there is nothing to defer. */
+	/* A hinting PTE is in no TLB, so it needs no flush. */
 	if (pte_protnone(pte) && !mm_tlb_flush_pending(mm))
 		batch->seen |= MIGRC_SEEN_HINTING;
 	else if (pte_write(pte))
@@ -267,34 +278,37 @@ bool __migrc_defers(struct folio *src, struct vm_area_struct *vma, pte_t pte)
 }
 
 /**
- * migrc_deferred() - a PTE was cleared without a flush
+ * migrc_defer_pte() - record a PTE that was cleared without a flush
  * @mm:		address space
  * @addr:	address that it maps
- * @pte:	what it was
+ * @pte:	its value before
  *
- * Context: under the PTE's lock, after migrc_defers().
+ * Context: under the PTE's lock, after migrc_try_defer_pte().
  */
-void migrc_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte)
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 
-	/* The checker dates it first: what it takes for owed is owed then. */
+	/*
+	 * The checker records it first, so each deferral with a pending flush
+	 * in the checker also has one in mm.c.
+	 */
 	migrc_check_deferred(mm, addr, pte);
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	batch->seen |= MIGRC_SEEN_DEFERRED;
 	batch->folio_ptes++;
-	if (batch->space == mm)
+	if (batch->mm == mm)
 		return;
-	batch->space = mm;
+	batch->mm = mm;
 	batch->ipis = max(batch->ipis, migrc_arch_ipis(mm));
 }
 
-/* See migrc_keep(). */
-bool __migrc_keep(struct folio *src)
+/* See migrc_quarantine_folio(). */
+bool __migrc_quarantine_folio(struct folio *src)
 {
-	struct migrc_batch *batch = current->migrc;
+	struct migrc_batch *batch = current->migrc_batch;
 
-	/* What a mixed batch deferred has been flushed by migrc_batch_flush(). */
+	/* migrc_batch_flush() has flushed the deferrals of a mixed batch. */
 	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))
 		return false;
 	list_add_tail(&src->lru, &batch->sources);

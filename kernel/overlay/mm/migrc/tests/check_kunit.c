@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the checker complains of, and what it lets pass. */
+/* Cases that the checker reports, and cases that it lets pass. */
 
 #include <kunit/static_stub.h>
 
@@ -11,24 +11,24 @@
 struct moved {
 	struct mm_struct *mm;
 	struct page *src, *dst, *other;
-	unsigned int complaints;
+	unsigned int reports;
 };
 
 static void hear(const char *what, const struct migrc_record *record)
 {
 	struct moved *moved = kunit_get_current_test()->priv;
 
-	moved->complaints++;
+	moved->reports++;
 }
 
-/* Complaints since the last question. */
+/* Reports since the last call. */
 static unsigned int heard(struct kunit *test)
 {
 	struct moved *moved = test->priv;
-	unsigned int complaints = moved->complaints;
+	unsigned int reports = moved->reports;
 
-	moved->complaints = 0;
-	return complaints;
+	moved->reports = 0;
+	return reports;
 }
 
 static pte_t read_only(struct page *page)
@@ -61,7 +61,8 @@ static struct page *new_page(struct kunit *test)
 	struct page *page = alloc_page(GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_it, page),
+			0);
 	return page;
 }
 
@@ -74,9 +75,9 @@ static int check_init(struct kunit *test)
 	moved->src = new_page(test);
 	moved->dst = new_page(test);
 	moved->other = new_page(test);
-	/* The last to come and the first to go: pages are freed when no record is left. */
-	moved->mm = new_space(test);
-	kunit_activate_static_stub(test, migrc_check_complain, hear);
+	/* The mm exits first, so the pages are freed without a record. */
+	moved->mm = new_mm(test);
+	kunit_activate_static_stub(test, migrc_check_report, hear);
 	migrc_check_deferred(moved->mm, ADDR, read_only(moved->src));
 	set(moved->mm, read_only(moved->dst));
 	return 0;
@@ -117,9 +118,9 @@ static void checker_sees_write_permission_of_others(struct kunit *test)
 {
 	struct moved *moved = test->priv;
 
-	set(new_space(test), writable(moved->dst));
+	set(new_mm(test), writable(moved->dst));
 	KUNIT_EXPECT_EQ(test, heard(test), 1);
-	set(new_space(test), read_only(moved->dst));
+	set(new_mm(test), read_only(moved->dst));
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
@@ -169,11 +170,11 @@ static void checker_sees_a_page_that_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
-/* Others of the same page are not excused. */
+/* A batched flush does not excuse other PTEs of the same page. */
 static void checker_sees_one_that_is_not_batched(struct kunit *test)
 {
 	struct moved *moved = test->priv;
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 
 	migrc_check_deferred(mm, ADDR, read_only(moved->src));
 	set(mm, read_only(moved->dst));
@@ -183,7 +184,7 @@ static void checker_sees_one_that_is_not_batched(struct kunit *test)
 	migrc_check_batch_flushed();
 }
 
-/* Until the flush is done only what reclaim itself does is allowed. */
+/* Until the flush only the steps of reclaim itself are allowed. */
 static void checker_waits_for_a_batched_flush(struct kunit *test)
 {
 	struct moved *moved = test->priv;

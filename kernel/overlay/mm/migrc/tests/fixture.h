@@ -2,7 +2,7 @@
 #ifndef _MM_MIGRC_TESTS_FIXTURE_H
 #define _MM_MIGRC_TESTS_FIXTURE_H
 
-/* What the tests of migrc begin with, until they are over. */
+/* Fixtures of the tests of migrc, each with an action that undoes it. */
 
 #include <kunit/test.h>
 #include <linux/mm.h>
@@ -11,18 +11,19 @@
 
 #include "../internal.h"
 
-static inline void free_space(void *mm)
+static inline void free_mm(void *mm)
 {
-	__migrc_space_exit(mm);
+	__migrc_mm_exit(mm);
 	mmput(mm);
 }
 
-static inline struct mm_struct *new_space(struct kunit *test)
+static inline struct mm_struct *new_mm(struct kunit *test)
 {
 	struct mm_struct *mm = mm_alloc();
 
 	KUNIT_ASSERT_NOT_NULL(test, mm);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_space, mm), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_mm, mm),
+			0);
 	return mm;
 }
 
@@ -33,18 +34,21 @@ static inline void empty_quarantine(void *unused)
 
 static inline void restore_age(void *ms)
 {
-	migrc_set_max_age_ms((unsigned long)ms);
+	WRITE_ONCE(migrc_max_age_ms, (unsigned long)ms);
+	migrc_apply_max_age();
 }
 
-/* It stays for longer than a test takes. */
+/* The folios stay for longer than a test takes. */
 static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
 {
-	void *age = (void *)(unsigned long)migrc_max_age_ms();
+	void *age = (void *)migrc_max_age_ms;
 	struct migrc_batch batch = { .nr_kept = nr };
 
 	INIT_LIST_HEAD(&batch.sources);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_age, age), 0);
-	migrc_set_max_age_ms(MSEC_PER_SEC * 60);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_age, age), 0);
+	WRITE_ONCE(migrc_max_age_ms, MSEC_PER_SEC * 60);
+	migrc_apply_max_age();
 	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
 	while (nr--) {
 		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
@@ -53,7 +57,9 @@ static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
 		list_add(&folio->lru, &batch.sources);
 	}
 	migrc_quarantine(&batch);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, empty_quarantine, NULL), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, empty_quarantine, NULL),
+			0);
 }
 
 #endif /* _MM_MIGRC_TESTS_FIXTURE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an address space owes, what is read-only, and the bound of the quarantine. */
+/* Pending flushes, read-only PTEs, and the bound of the quarantine. */
 
 #include <linux/file.h>
 #include <linux/mm.h>
@@ -9,97 +9,97 @@
 
 #include "fixture.h"
 
-static void space_new_owes_nothing(struct kunit *test)
+static void mm_new_has_no_flush_pending(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(new_space(test)));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(new_mm(test)));
 }
 
-static void space_flush_pays(struct kunit *test)
+static void mm_flush_ends_pending(struct kunit *test)
 {
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 
-	migrc_space_defer(mm);
-	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+	migrc_mm_defer(mm);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
 	__migrc_flush(mm, MIGRC_UNMAP);
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 }
 
-static void space_flush_is_not_repeated(struct kunit *test)
+static void mm_flush_is_not_repeated(struct kunit *test)
 {
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 	s64 before;
 
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	__migrc_flush(mm, MIGRC_UNMAP);
-	before = migrc_clock_now();
+	before = migrc_generation();
 	__migrc_flush(mm, MIGRC_UNMAP);
-	KUNIT_EXPECT_EQ(test, migrc_clock_now(), before);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), before);
 }
 
-static void space_flush_pays_for_one(struct kunit *test)
+static void mm_flush_is_of_one_mm(struct kunit *test)
 {
-	struct mm_struct *one = new_space(test), *other = new_space(test);
+	struct mm_struct *one = new_mm(test), *other = new_mm(test);
 
-	migrc_space_defer(one);
-	migrc_space_defer(other);
+	migrc_mm_defer(one);
+	migrc_mm_defer(other);
 	__migrc_flush(one, MIGRC_UNMAP);
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(one));
-	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(other));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(one));
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(other));
 }
 
-/* Of fork, and of reclaim's batches. */
-static void space_flush_of_the_kernel_pays(struct kunit *test)
+/* The flushes of fork, and of reclaim's batches. */
+static void mm_flush_of_the_kernel_counts(struct kunit *test)
 {
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	__migrc_flush_tlb_mm(mm);
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
-	migrc_space_defer(mm);
-	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+	migrc_mm_defer(mm);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
 }
 
-/* What is deferred after a flush has begun is not paid by it. */
-static void space_flush_that_began_before(struct kunit *test)
+/* A flush that has begun does not include later deferrals. */
+static void mm_flush_that_began_before(struct kunit *test)
 {
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 	s64 start;
 
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	__migrc_flush(mm, MIGRC_UNMAP);
-	start = migrc_clock_now();
-	migrc_space_defer(mm);
-	migrc_raise(&mm->migrc.flushed, start);
-	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
+	start = migrc_generation();
+	migrc_mm_defer(mm);
+	migrc_advance(&mm->migrc.flushed, start);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
 }
 
-static void space_drain_pays_for_all(struct kunit *test)
+static void mm_drain_flushes_all(struct kunit *test)
 {
-	struct mm_struct *one = new_space(test), *other = new_space(test);
+	struct mm_struct *one = new_mm(test), *other = new_mm(test);
 
-	migrc_space_defer(one);
-	migrc_space_defer(other);
+	migrc_mm_defer(one);
+	migrc_mm_defer(other);
 	__migrc_drain(MIGRC_FAILURE);
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(one));
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(other));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(one));
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(other));
 }
 
-static void space_that_pays_leaves_the_list(struct kunit *test)
+static void mm_flushed_leaves_the_list(struct kunit *test)
 {
-	struct mm_struct *mm = new_space(test);
+	struct mm_struct *mm = new_mm(test);
 
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
 	__migrc_drain(MIGRC_FAILURE);
 	__migrc_drain(MIGRC_FAILURE);
 	KUNIT_EXPECT_TRUE(test, list_empty(&mm->migrc.node));
-	migrc_space_defer(mm);
+	migrc_mm_defer(mm);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
 }
 
 static void read_only_without_pending_flush(struct kunit *test)
 {
-	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
 
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
 	inc_tlb_flush_pending(vma.vm_mm);
@@ -108,48 +108,51 @@ static void read_only_without_pending_flush(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
 }
 
-/* A scan's pending flush tells of no writer where nobody may write, and of one elsewhere. */
+/* A scan's pending flush hides a writer only if the VMA may be written. */
 static void read_only_while_scanned(struct kunit *test)
 {
-	struct vm_area_struct read = { .vm_mm = new_space(test) }, write = read;
+	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
 
 	vm_flags_init(&read, VM_READ);
 	vm_flags_init(&write, VM_READ | VM_WRITE);
 	mmap_read_lock(read.vm_mm);
-	migrc_scan_begin(&read);
+	migrc_numa_scan_begin(&read);
 	inc_tlb_flush_pending(read.vm_mm);
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&read));
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(&write));
 	dec_tlb_flush_pending(read.vm_mm);
-	migrc_scan_end(&read);
+	migrc_numa_scan_end(&read);
 	mmap_read_unlock(read.vm_mm);
 	inc_tlb_flush_pending(read.vm_mm);
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(&read));
 	dec_tlb_flush_pending(read.vm_mm);
 }
 
-/* A hinting fault may permit writing where the area does: the scan before it has to pay. */
-static void scan_pays_where_memory_may_be_written(struct kunit *test)
+/*
+ * A hinting fault may give write permission if the VMA does, so the scan before
+ * it does the pending flush.
+ */
+static void scan_flushes_where_memory_may_be_written(struct kunit *test)
 {
-	struct vm_area_struct read = { .vm_mm = new_space(test) }, write = read;
+	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
 	struct mm_struct *mm = read.vm_mm;
 
 	vm_flags_init(&read, VM_READ);
 	vm_flags_init(&write, VM_READ | VM_WRITE);
-	migrc_space_defer(mm);
-	__migrc_scan_begin(&read);
+	migrc_mm_defer(mm);
+	__migrc_numa_scan_begin(&read);
 	__migrc_flush_unmap(mm);
-	KUNIT_EXPECT_TRUE(test, migrc_owes_flush(mm));
-	current->migrc = NULL;
-	__migrc_scan_begin(&write);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	current->migrc_batch = NULL;
+	__migrc_numa_scan_begin(&write);
 	__migrc_flush_unmap(mm);
-	KUNIT_EXPECT_FALSE(test, migrc_owes_flush(mm));
-	KUNIT_EXPECT_NULL(test, current->migrc);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+	KUNIT_EXPECT_NULL(test, current->migrc_batch);
 }
 
 static void read_only_not_while_forking(struct kunit *test)
 {
-	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
 
 	migrc_fork_begin(vma.vm_mm);
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(&vma));
@@ -157,13 +160,13 @@ static void read_only_not_while_forking(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
 }
 
-static void raise_never_goes_back(struct kunit *test)
+static void advance_never_goes_back(struct kunit *test)
 {
 	atomic64_t clock = ATOMIC64_INIT(5);
 
-	migrc_raise(&clock, 3);
+	migrc_advance(&clock, 3);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 5);
-	migrc_raise(&clock, 7);
+	migrc_advance(&clock, 7);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&clock), 7);
 }
 
@@ -176,7 +179,9 @@ static void quarantine_bound_holds(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(10);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 6);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 4);
@@ -192,7 +197,9 @@ static void quarantine_bound_of_nothing(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(0);
 	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
 }
@@ -206,7 +213,7 @@ static void quarantine_is_reclaimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
 }
 
-/* kswapd would take what waits for missing; less than a batch it may. */
+/* kswapd drains the quarantine, but not less than a batch. */
 static void quarantine_balances(struct kunit *test)
 {
 	put_into_quarantine(test, 3);
@@ -217,13 +224,15 @@ static void quarantine_balances(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 }
 
-/* A batch of one page takes the last room there is, and drains only for lack of that. */
+/* A batch of one page takes the last room, and drains only without any. */
 static void quarantine_room_for_one(struct kunit *test)
 {
 	unsigned long old = migrc_bound();
 	struct migrc_batch one = {}, two = {};
 
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restore_bound, (void *)old), 0);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, restore_bound,
+						  (void *)old), 0);
 	migrc_set_bound(4);
 	put_into_quarantine(test, 3);
 	migrc_more_room(&one, 1);
@@ -235,23 +244,25 @@ static void quarantine_room_for_one(struct kunit *test)
 	migrc_unreserve(2);
 }
 
-/* More spaces than are looked at without dropping the lock. */
-static void space_drain_pays_for_many(struct kunit *test)
+/* More mms than are visited without dropping the lock. */
+static void mm_drain_flushes_many(struct kunit *test)
 {
 	struct mm_struct *mms[150];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(mms); i++) {
-		mms[i] = new_space(test);
-		migrc_space_defer(mms[i]);
+		mms[i] = new_mm(test);
+		migrc_mm_defer(mms[i]);
 	}
 	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
-		KUNIT_EXPECT_FALSE_MSG(test, migrc_owes_flush(mms[i]), "space %u", i);
-	/* The next one takes them off the list. */
+		KUNIT_EXPECT_FALSE_MSG(test, migrc_flush_pending(mms[i]),
+				       "mm %u", i);
+	/* The next drain removes them from the list. */
 	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
-		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node), "space %u", i);
+		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node),
+				      "mm %u", i);
 }
 
 static struct folio *new_anon_folio(struct kunit *test)
@@ -270,30 +281,37 @@ static void free_anon_folio(struct folio *folio)
 	folio_put(folio);
 }
 
-/* Whether a folio is moved is its caller's to say: what is mapped may not be a moment later. */
+/*
+ * The caller says whether a folio is migrated: a folio that is mapped may be
+ * unmapped a moment later.
+ */
 static void unmapped_is_what_the_caller_says(struct kunit *test)
 {
 	struct folio *folio = new_anon_folio(test);
-	struct migrc_batch batch = { .budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1 };
+	struct migrc_batch batch = {
+		.budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1,
+	};
 
-	__migrc_folio_stays(&batch);
+	__migrc_folio_not_migrated(&batch);
 	KUNIT_EXPECT_EQ(test, batch.budget, 2);
 	KUNIT_EXPECT_EQ(test, batch.seen, 0);
 	KUNIT_EXPECT_EQ(test, batch.folio_ptes, 0);
 	atomic_set(&folio->_mapcount, 0);
 	batch.seen = MIGRC_SEEN_DEFERRED;
 	batch.folio_ptes = 1;
-	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), MIGRC_FOLIO_DEFERRED);
+	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
+			MIGRC_FOLIO_DEFERRED);
 	KUNIT_EXPECT_EQ(test, batch.budget, 1);
 	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
 	free_anon_folio(folio);
 }
 
-/* However many folios are deferred in part, the batch flushes once, and defers no more. */
+/* A batch with folios deferred in part flushes once and defers no more. */
 static void mixed_is_flushed_once_a_batch(struct kunit *test)
 {
-	struct migrc_batch batch = { .budget = 9 }, *outer = current->migrc;
-	struct vm_area_struct vma = { .vm_mm = new_space(test) };
+	struct migrc_batch batch = { .budget = 9 };
+	struct migrc_batch *outer = current->migrc_batch;
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
 	struct folio *folio;
 	unsigned int i;
 	pte_t pte;
@@ -306,14 +324,14 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), 0);
 		KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
 	}
-	current->migrc = &batch;
-	KUNIT_EXPECT_FALSE(test, __migrc_defers(folio, &vma, pte));
+	current->migrc_batch = &batch;
+	KUNIT_EXPECT_FALSE(test, __migrc_try_defer_pte(folio, &vma, pte));
 	KUNIT_EXPECT_EQ(test, batch.seen, MIGRC_SEEN_REFUSED);
-	KUNIT_EXPECT_FALSE(test, __migrc_keep(folio));
+	KUNIT_EXPECT_FALSE(test, __migrc_quarantine_folio(folio));
 	batch.seen = 0;
 	batch.mixed = false;
-	KUNIT_EXPECT_TRUE(test, __migrc_defers(folio, &vma, pte));
-	current->migrc = outer;
+	KUNIT_EXPECT_TRUE(test, __migrc_try_defer_pte(folio, &vma, pte));
+	current->migrc_batch = outer;
 	batch.mixed = true;
 	migrc_batch_flush(&batch);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
@@ -330,18 +348,21 @@ static void not_used(void *unused)
 	static_branch_dec(&migrc_used);
 }
 
-/* memfd_pin_folios() asks for no write access, and lets a device write all the same. */
+/* memfd_pin_folios() needs no write access, yet lets a device write. */
 static void file_that_is_pinned_is_drained(struct kunit *test)
 {
-	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE, EMPTY_VMA_FLAGS);
+	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE,
+						    EMPTY_VMA_FLAGS);
 	struct folio *folio, *pinned;
 	pgoff_t offset;
 	long nr;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, file), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_file, file),
+			0);
 	static_branch_inc(&migrc_used);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
+			0);
 	put_into_quarantine(test, 1);
 	folio = shmem_read_folio(file->f_mapping, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
@@ -355,7 +376,7 @@ static void file_that_is_pinned_is_drained(struct kunit *test)
 		unpin_folio(pinned);
 }
 
-/* Writeback zeroes what a dirty folio has beyond the end of its file. */
+/* Writeback zeroes a dirty folio beyond the end of its file. */
 static void file_tail_is_left_out(struct kunit *test)
 {
 	struct file_system_type type = { .fs_flags = FS_REQUIRES_DEV };
@@ -383,31 +404,31 @@ static void file_tail_is_left_out(struct kunit *test)
 
 static void knobs_are_off_at_first(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, migrc_is_enabled());
+	KUNIT_EXPECT_FALSE(test, migrc_enabled);
 	KUNIT_EXPECT_FALSE(test, static_key_enabled(&migrc_used));
 }
 
 static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(knobs_are_off_at_first),
-	KUNIT_CASE(space_new_owes_nothing),
-	KUNIT_CASE(space_flush_pays),
-	KUNIT_CASE(space_flush_is_not_repeated),
-	KUNIT_CASE(space_flush_pays_for_one),
-	KUNIT_CASE(space_flush_of_the_kernel_pays),
-	KUNIT_CASE(space_flush_that_began_before),
-	KUNIT_CASE(space_drain_pays_for_all),
-	KUNIT_CASE(space_that_pays_leaves_the_list),
+	KUNIT_CASE(mm_new_has_no_flush_pending),
+	KUNIT_CASE(mm_flush_ends_pending),
+	KUNIT_CASE(mm_flush_is_not_repeated),
+	KUNIT_CASE(mm_flush_is_of_one_mm),
+	KUNIT_CASE(mm_flush_of_the_kernel_counts),
+	KUNIT_CASE(mm_flush_that_began_before),
+	KUNIT_CASE(mm_drain_flushes_all),
+	KUNIT_CASE(mm_flushed_leaves_the_list),
 	KUNIT_CASE(read_only_without_pending_flush),
 	KUNIT_CASE(read_only_while_scanned),
-	KUNIT_CASE(scan_pays_where_memory_may_be_written),
+	KUNIT_CASE(scan_flushes_where_memory_may_be_written),
 	KUNIT_CASE(read_only_not_while_forking),
-	KUNIT_CASE(raise_never_goes_back),
+	KUNIT_CASE(advance_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(quarantine_is_reclaimed),
 	KUNIT_CASE(quarantine_room_for_one),
-	KUNIT_CASE(space_drain_pays_for_many),
+	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
 	KUNIT_CASE(mixed_is_flushed_once_a_batch),
 	KUNIT_CASE(file_that_is_pinned_is_drained),

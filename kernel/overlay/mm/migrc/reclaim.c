@@ -2,21 +2,24 @@
 /**
  * DOC: Memory pressure
  *
- * The quarantine is memory that could be free, at the cost of one flush, without I/O:
+ * The quarantine is memory that one flush, without I/O, makes free:
  *
- *   - kswapd drains before it looks whether its node has enough, or it would demote, or
- *     evict, as much again as waits here. But for less than a batch: one that wakes often, to
- *     demote a little, would flush each time.
- *   - Who reclaims directly comes by a shrinker. It has nothing to give while the node has
- *     as much free memory as kswapd wants for allocations: who reclaims ahead of need, to
- *     demote what is cold, would flush for each few pages that it demotes.
- *   - Who found nothing to reclaim takes what is here before the OOM killer is asked
- *     (migrc_reclaim()): shrinkers look at nodes, and a zone may be empty alone.
+ *   - kswapd drains it before kswapd checks the watermarks of its node, because
+ *     otherwise kswapd would demote or evict as many pages again as are in
+ *     quarantine. kswapd does not drain less than a batch: if it wakes often to
+ *     demote a few pages, it would flush each time.
+ *   - Direct reclaim drains it by a shrinker. The shrinker reports nothing
+ *     while the node has as much free memory as kswapd wants for allocations:
+ *     proactive reclaim, which demotes cold pages, would otherwise flush for
+ *     every few pages that it demotes.
+ *   - If direct reclaim makes no progress, migrc_reclaim() drains the
+ *     quarantine before the OOM killer runs: shrinkers check nodes, and a
+ *     single zone may be empty.
  *
- * Once a node is below its lowest watermark, where tasks have to reclaim by themselves, or
- * nothing was to be had, migrc pauses for a while.
+ * If a node is below its min watermark, where tasks have to reclaim directly,
+ * or if direct reclaim made no progress, migrc pauses for MIGRC_PAUSE.
  *
- * Lock order: as for migrc_drain(), called from within reclaim.
+ * Locking: as for migrc_drain(), called from within reclaim.
  */
 
 #include <linux/jiffies.h>
@@ -31,10 +34,10 @@
 static unsigned long migrc_paused_until;
 
 /**
- * migrc_paused() - has memory been short a moment ago?
+ * migrc_paused() - check whether memory was short within MIGRC_PAUSE
  *
  * Context: any.
- * Return: true if nothing is to be deferred.
+ * Return: true if no flush is to be deferred.
  */
 bool migrc_paused(void)
 {
@@ -72,14 +75,18 @@ unsigned long __migrc_reclaim(void)
 	return pages;
 }
 
-/* Of what a program may have: low zones keep a reserve, and often have much free. */
+/*
+ * Check the zones that user allocations may use. Low zones keep a reserve, and
+ * often have much free memory.
+ */
 static bool migrc_node_is_below(int nid, enum zone_watermarks mark)
 {
 	struct zone *zone;
 
 	for_each_populated_zone(zone) {
 		if (zone_to_nid(zone) == nid &&
-		    zone_watermark_ok(zone, 0, wmark_pages(zone, mark), MAX_NR_ZONES - 1, 0))
+		    zone_watermark_ok(zone, 0, wmark_pages(zone, mark),
+				      MAX_NR_ZONES - 1, 0))
 			return false;
 	}
 	return true;
@@ -107,7 +114,7 @@ static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 	return pages;
 }
 
-static int __init migrc_pressure_init(void)
+static int __init migrc_reclaim_init(void)
 {
 	struct shrinker *shrinker = shrinker_alloc(0, "mm-migrc");
 
@@ -115,9 +122,9 @@ static int __init migrc_pressure_init(void)
 		return -ENOMEM;
 	shrinker->count_objects = migrc_shrink_count;
 	shrinker->scan_objects = migrc_shrink_scan;
-	shrinker->seeks = 0;	/* all at once, whatever the priority */
+	shrinker->seeks = 0;	/* all at once, at each priority */
 	shrinker->batch = 1;
 	shrinker_register(shrinker);
 	return 0;
 }
-subsys_initcall(migrc_pressure_init);
+subsys_initcall(migrc_reclaim_init);

@@ -2,12 +2,10 @@
 /**
  * DOC: Fault injection
  *
- * /sys/kernel/debug/migrc/fault_inject names steps of migrc that are left out
- * from now on, so that a test can see itself fail. Reading lists all words, the
- * chosen ones in brackets; writing replaces the choice by the words written,
- * none of them for an empty line.
- *
- * Lock order: none are taken.
+ * /sys/kernel/debug/migrc/fault_inject names the steps of migrc to leave out
+ * from now on, so that a test can check that it detects their absence. A read
+ * lists all words, the chosen ones in brackets. A write replaces the choice by
+ * the words written; an empty line clears it.
  */
 
 #include <linux/bitops.h>
@@ -21,8 +19,6 @@
 #include "internal.h"
 
 #define MIGRC_LINE	256
-
-unsigned long migrc_faults;
 
 static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_WRITE_FAULT] = "write_fault",
@@ -41,13 +37,14 @@ static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_FAIL_GENERATION] = "generation",
 };
 
-static int skip_show(struct seq_file *m, void *v)
+static int fault_inject_show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
 	for (i = 0; i < MIGRC_NR_FAULTS; i++) {
 		if (migrc_words[i])
-			seq_printf(m, migrc_should_fail(i) ? "[%s] " : "%s ", migrc_words[i]);
+			seq_printf(m, migrc_should_fail(i) ? "[%s] " : "%s ",
+				   migrc_words[i]);
 	}
 	seq_putc(m, '\n');
 	return 0;
@@ -73,13 +70,8 @@ static int migrc_parse(char *line, unsigned long *faults)
 	return 0;
 }
 
-static int skip_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, skip_show, NULL);
-}
-
-static ssize_t skip_write(struct file *file, const char __user *user, size_t count,
-			  loff_t *pos)
+static ssize_t fault_inject_write(struct file *file, const char __user *user,
+				  size_t count, loff_t *pos)
 {
 	unsigned long faults = 0;
 	char line[MIGRC_LINE];
@@ -94,25 +86,18 @@ static ssize_t skip_write(struct file *file, const char __user *user, size_t cou
 	if (err)
 		return err;
 	WRITE_ONCE(migrc_faults, faults);
-	migrc_check_speak();
+	migrc_check_report_rearm();
 	return count;
 }
+DEFINE_SHOW_STORE_ATTRIBUTE(fault_inject);
 
-static const struct file_operations skip_fops = {
-	.owner = THIS_MODULE,
-	.open = skip_open,
-	.read = seq_read,
-	.write = skip_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
-
-static int __init migrc_mutate_init(void)
+static int __init migrc_debugfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("migrc", NULL);
 
-	debugfs_create_file("fault_inject", 0600, dir, NULL, &skip_fops);
+	debugfs_create_file("fault_inject", 0600, dir, NULL,
+			    &fault_inject_fops);
 	debugfs_create_atomic_t("violations", 0400, dir, &migrc_violations);
 	return 0;
 }
-late_initcall(migrc_mutate_init);
+late_initcall(migrc_debugfs_init);
