@@ -2,17 +2,20 @@
 /*
  * Times memmap_init_zone_device() in any kernel, and calls it as device drivers do.
  *
- * While loaded, each call is timed by a return probe and printed:
+ * While the module is loaded, a return probe times each call and prints it:
  *   memmap_watch: {"event": "init", "pages": 26214400, "ns": 91234567}
- * With rounds= it also maps and unmaps a range of @gib GiB of address space, which takes no
+ * With rounds= the module also maps and unmaps a range of @gib GiB of address space, which takes no
  * memory but the struct pages, and prints each round:
  *   memmap_watch: {"event": "remap", "type": "private", "order": 0, "round": 0, ...}
+ * "memmap_kib" is the free memory that mapping took: less than a struct page for each page if the
+ * vmemmap of compound pages is deduplicated, as CXL's and devdax's in memory is (type=generic order=9).
  * With faults=1, every second call runs with injected allocation failures, and nothing around it does.
  * Parameters: type=private|coherent|fsdax|generic, order=, gib=, rounds=, nid=, faults=.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/ioport.h>
@@ -48,11 +51,11 @@ struct watch_call {
 	unsigned long pages;
 };
 
-/* Of the last call; written by the task that waits for it. */
+/* Duration of the last call; the task that made the call writes and reads it. */
 static u64 watch_init_ns;
 static atomic_t watch_calls;
 
-/* What the injectors' task filter asks. */
+/* Make the task filter of the fault injectors match this task, or not. */
 static void watch_inject(bool on)
 {
 #ifdef CONFIG_FAULT_INJECTION
@@ -107,9 +110,19 @@ static const struct dev_pagemap_ops watch_ops = {
 
 static struct dev_pagemap watch_pgmap;
 
+static unsigned long watch_free_kib(void)
+{
+	struct sysinfo info;
+
+	si_meminfo(&info);
+	return info.freeram << (PAGE_SHIFT - 10);
+}
+
 static int watch_round(unsigned int round)
 {
+	unsigned long free_kib = watch_free_kib();
 	u64 remap_ns, unmap_ns;
+	long memmap_kib;
 	void *address;
 
 	watch_init_ns = 0;
@@ -121,11 +134,12 @@ static int watch_round(unsigned int round)
 			PTR_ERR(address));
 		return PTR_ERR(address);
 	}
+	memmap_kib = free_kib - watch_free_kib();
 	unmap_ns = ktime_get_mono_fast_ns();
 	memunmap_pages(&watch_pgmap);
 	unmap_ns = ktime_get_mono_fast_ns() - unmap_ns;
-	pr_info("{\"event\": \"remap\", \"type\": \"%s\", \"order\": %u, \"gib\": %u, \"round\": %u, \"remap_ns\": %llu, \"init_ns\": %llu, \"unmap_ns\": %llu}\n",
-		type, order, gib, round, remap_ns, watch_init_ns, unmap_ns);
+	pr_info("{\"event\": \"remap\", \"type\": \"%s\", \"order\": %u, \"gib\": %u, \"round\": %u, \"remap_ns\": %llu, \"init_ns\": %llu, \"unmap_ns\": %llu, \"memmap_kib\": %ld}\n",
+		type, order, gib, round, remap_ns, watch_init_ns, unmap_ns, memmap_kib);
 	return 0;
 }
 
@@ -145,22 +159,24 @@ static int watch_type(void)
 	return -EINVAL;
 }
 
-/* A round that fails is not the last: the caller counts. */
+/* Run all rounds, even if one fails: the reader of the log counts them. */
 static int watch_rounds(void)
 {
+	resource_size_t size = (resource_size_t)gib << 30, align = PAGE_SIZE << order;
 	struct resource *resource;
 	unsigned int round;
 	int kind = watch_type();
 
 	if (kind < 0)
 		return kind;
-	resource = request_free_mem_region(&iomem_resource, (resource_size_t)gib << 30, "memmap_watch");
+	/* Compound pages begin at a multiple of their size. */
+	resource = request_free_mem_region(&iomem_resource, size + align, "memmap_watch");
 	if (IS_ERR(resource))
 		return PTR_ERR(resource);
 	watch_pgmap.type = kind;
 	watch_pgmap.vmemmap_shift = order;
-	watch_pgmap.range.start = resource->start;
-	watch_pgmap.range.end = resource->end;
+	watch_pgmap.range.start = ALIGN(resource->start, align);
+	watch_pgmap.range.end = watch_pgmap.range.start + size - 1;
 	watch_pgmap.nr_range = 1;
 	watch_pgmap.ops = &watch_ops;
 	watch_pgmap.owner = &watch_pgmap;

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Binds devices again and again, each round once with every configuration, and keeps what memmap_watch prints.
+# Binds devices again and again, each round once with every configuration, and keeps the samples of memmap_watch.
 #
 #   memmap-bench.sh WATCH LOG ROUNDS GIB DEVICES CONFIGS
 #
 # WATCH: memmap_watch.ko. LOG: receives marks and samples in the kernel log's order. GIB: of the devices without
-# memory. DEVICES: of fsdax, devdax (on the first NVDIMM), private, generic. CONFIGS: NAME=METHOD,THREADS of memmap's
-# parameters, or NAME= for a kernel that has none. Round 0 has each device's first binding, by the first of them.
+# memory. DEVICES: of fsdax, devdax (on the first NVDIMM), private, generic, dedup (generic compounds of 2 MiB with a
+# deduplicated vmemmap). CONFIGS: NAME=NONTEMPORAL,THREADS of the parameters of zone_device_init, or NAME= for a kernel
+# without them. Round 0 has each device's first binding, by the first configuration.
 set -eu
 
 watch=$1 log=$2 rounds=$3 gib=$4 devices=$5 configs=$6
-parameters=/sys/module/memmap/parameters
+parameters=/sys/module/zone_device_init/parameters
 nd=/sys/bus/nd
 
 # shellcheck source=guest/scripts/pmem.sh
@@ -28,7 +29,7 @@ collect() {
 configure() {
 	settings=${1#*=}
 	if [ -n "$settings" ]; then
-		echo "${settings%,*}" >$parameters/method
+		echo "${settings%,*}" >$parameters/nontemporal
 		echo "${settings#*,}" >$parameters/threads
 	fi
 }
@@ -39,14 +40,17 @@ bind_pmem() {
 	echo "$seed" >"$driver/unbind"
 }
 
+bind_module() {
+	insmod "$watch" type="$1" order="$2" gib="$gib" rounds=1
+	rmmod memmap_watch
+}
+
 bind_device() {
 	case $1 in
 	fsdax) bind_pmem nd_pmem ;;
 	devdax) bind_pmem dax_pmem ;;
-	*)
-		insmod "$watch" type="$1" gib="$gib" rounds=1
-		rmmod memmap_watch
-		;;
+	dedup) bind_module generic 9 ;;
+	*) bind_module "$1" 0 ;;
 	esac
 }
 

@@ -33,27 +33,29 @@ def rows(document: Document, path: str) -> list[Row]:
 
 def test_native_rows_their_limit_and_their_ratios() -> None:
     made = native([line(path, ns + turn, turn) for turn in range(10)
-                   for path, ns in (("slow", 10000), ("always", 3000), ("limit_registers", 2800),
+                   for path, ns in (("full", 10000), ("nontemporal", 3000), ("limit_registers", 2800),
                                     ("limit_string", 6000))])
-    (slow,), (always,), (limit,) = rows(made, "slow"), rows(made, "always"), rows(made, "limit")
+    (full,), (nontemporal,), (limit,) = rows(made, "full"), rows(made, "nontemporal"), rows(made, "limit")
     assert limit["method"] == "registers" and rows(made, "limit_string")
-    assert slow["unit"] == "ns_per_page" and slow["median"] == pytest.approx(10, rel=1e-2)
-    assert slow["ratio_to_baseline"] is None and slow["layout"] == "order0"
-    assert always["ratio_to_baseline"] and always["ratio_to_baseline"]["median"] == pytest.approx(3.33, rel=1e-2)
-    assert always["ratio_to_limit"] and always["ratio_to_limit"]["median"] == pytest.approx(0.933, rel=1e-2)
+    assert full["unit"] == "ns_per_page" and full["median"] == pytest.approx(10, rel=1e-2)
+    assert full["ratio_to_baseline"] is None and full["layout"] == "order0"
+    assert nontemporal["ratio_to_baseline"]
+    assert nontemporal["ratio_to_baseline"]["median"] == pytest.approx(3.33, rel=1e-2)
+    assert nontemporal["ratio_to_limit"]
+    assert nontemporal["ratio_to_limit"]["median"] == pytest.approx(0.933, rel=1e-2)
     assert "ratio_to_limit" not in limit
 
 
 def test_first_bindings_are_compared_with_each_other_only() -> None:
     made = native([line(path, ns, turn, threads=threads) for turn in range(10)
-                   for path, ns, threads in (("slow", 100, 1), ("first_slow", 400, 1), ("first_crew", 200, 2))])
-    (crew,) = rows(made, "crew")
-    assert crew["threads"] == 2 and crew["ratio_to_baseline"] and crew["ratio_to_baseline"]["median"] == 2
+                   for path, ns, threads in (("full", 100, 1), ("first_full", 400, 1), ("first_parallel", 200, 2))])
+    (parallel,) = rows(made, "parallel")
+    assert parallel["threads"] == 2 and parallel["ratio_to_baseline"] and parallel["ratio_to_baseline"]["median"] == 2
     assert "first" in table.output([made]).grids[0].columns[1] + table.output([made]).grids[0].columns[2]
 
 
 def test_a_sample_of_no_time_is_a_failed_one() -> None:
-    made = native([line("slow", 0, 0), line("slow", 10, 1)])
+    made = native([line("full", 0, 0), line("full", 10, 1)])
     assert len(made["rows"][0]["failures"]) == 1 and len(made["rows"][0]["samples"]) == 1
 
 

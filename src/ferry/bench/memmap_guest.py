@@ -2,7 +2,8 @@
 """Real drivers bound to real devices in a guest, timed by a probe on the kernel's own function (guest/kmod).
 
 Devices: an NVDIMM of the machine as fsdax and as devdax of 2 MiB compounds, struct pages on the device itself; and
-address space without memory as DEVICE_PRIVATE and GENERIC. A round binds a device once with each configuration.
+address space without memory as DEVICE_PRIVATE and GENERIC, the latter also with 2 MiB compounds, whose vmemmap the
+kernel deduplicates. A round binds a device once with each configuration.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from ferry.results.document import SCHEMA, Document, Failure, Ratio, Row, baseli
 from ferry.vm import boot, qemu, tcg
 from ferry.vm.boot_log import booted, counting
 
-DEVICES = ("fsdax", "devdax", "private", "generic")
-#: Of each device's pages, in bytes: devdax has compound pages.
-FOLIO_BYTES = {"fsdax": 4096, "devdax": 2 << 20, "private": 4096, "generic": 4096}
-#: name: settings of /sys/module/memmap/parameters (method, threads). The first is the baseline without stock.
-CONFIGS = {"off": "fields,1", "auto": "auto,0"}
+DEVICES = ("fsdax", "devdax", "private", "generic", "dedup")
+#: Of each device's pages, in bytes: devdax and dedup have compound pages.
+FOLIO_BYTES = {"fsdax": 4096, "devdax": 2 << 20, "private": 4096, "generic": 4096, "dedup": 2 << 20}
+#: name: settings of /sys/module/zone_device_init/parameters (nontemporal, threads). The first is the baseline without
+#: stock.
+CONFIGS = {"off": "N,1", "auto": "Y,0"}
 STOCK = {"stock": ""}
 ROUNDS, QUICK_ROUNDS = 30, 10
 GIB, QUICK_GIB, MOST_GIB = 64, 16, 256

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Struct pages written at the host's native speed, by the kernel's own code, beside a limit.
 
-The samples are made inside the kernel by the KUnit suite `ferry_memmap_bench`, booted as User-Mode Linux. The limit is
-the faster of two ways to fill the same bytes with a constant pattern.
+The KUnit suite `ferry_zone_device_init_bench` makes the samples inside the kernel, booted as User-Mode Linux. The limit
+is the faster of two ways to fill the same bytes with a constant pattern. Paths: full (field by field, the baseline),
+nontemporal (copies of a template), auto (what the kernel does), and parallel (a first binding on two CPUs).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from ferry.results import stats
 from ferry.results.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
 from ferry.vm.boot_log import counting
 
-SUITE = "ferry_memmap_bench"
-BASELINE = "slow"
+SUITE = "ferry_zone_device_init_bench"
+BASELINE = "full"
 LIMIT = "limit"
 PAGE_BYTES = 4096
 FOLIO_BYTES = {"order0": PAGE_BYTES, "compound": 2 << 20}
@@ -57,7 +58,7 @@ class Sample:
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build and measure; UsageError for `--baseline stock`."""
     if args.baseline == "stock":
-        raise UsageError("the unpatched kernel has no such test; its code is the path called slow",
+        raise UsageError("the unpatched kernel has no such test; its code is the path called full",
                          hint="ferry bench memmap, or ferry bench memmap --board x86-numa --baseline stock")
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
@@ -88,8 +89,8 @@ def document(board: Board, captured: dict[str, Any], warnings: list[str], sample
     for layout in dict.fromkeys(one["layout"] for one in made["rows"]):
         name_limit([one for one in made["rows"] if one["layout"] == layout])
     for one in made["rows"]:
-        slow, limit = baseline_of(made, one), limit_of(made, one)
-        one["ratio_to_baseline"] = stats.ratio(one, slow) if slow and not is_baseline(made, one) else None
+        full, limit = baseline_of(made, one), limit_of(made, one)
+        one["ratio_to_baseline"] = stats.ratio(one, full) if full and not is_baseline(made, one) else None
         if limit is not None and limit is not one:
             one["ratio_to_limit"] = stats.ratio(one, limit)
     return made

@@ -12,8 +12,9 @@ from ferry.suites.result import Result
 from ferry.vm import qemu
 
 NAME = "memmap"
-#: Of each of four devices.
+#: Bindings of each device.
 ROUNDS = 250
+DEVICES = 6
 #: The slowest that a round on the debug kernel may be.
 ROUND_S = 2
 #: Of the NVDIMM: large enough that two CPUs share its struct pages.
@@ -26,7 +27,7 @@ def run(context: Context) -> list[Result]:
     context = dataclasses.replace(context, board=equipped)
     kernel = guest_boot.debug_kernel(context)
     command = guest_boot.script_line("memmap-rebind.sh", kernel.modules["memmap_watch"], ROUNDS)
-    job = Job(NAME, "rebind", command, 4 * ROUNDS * ROUND_S)
+    job = Job(NAME, "rebind", command, DEVICES * ROUNDS * ROUND_S)
     try:
         return guest_boot.run_jobs(context, kernel, [job], NAME)
     finally:
