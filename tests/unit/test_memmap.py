@@ -24,7 +24,9 @@ def line(path: str, ns: int, turn: int, layout: str = "order0", threads: int = 1
 
 
 def native(lines: list[str]) -> Document:
-    return memmap_native.document(boards.load("uml"), {}, [], memmap_native.parse(lines))
+    document = Document(schema=SCHEMA, bench="memmap", board="uml", kind="native", baseline="full", rows=[], meta={})
+    memmap_native.fill(document, memmap_native.parse(lines))
+    return document
 
 
 def rows(document: Document, path: str) -> list[Row]:

@@ -12,7 +12,7 @@ from typing import Any
 import made_up
 import pytest
 
-from ferry.bench import meta, move_pages
+from ferry.bench import environment, experiment, move_pages
 from ferry.boards import Board, load
 from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
@@ -36,7 +36,7 @@ class Guest:
 
     def boot(self, board: Board, kernel: build.Kernel, command: str, *, timeout_s: float, share: Path,
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
-        script = (share / "sweep.sh").read_text()
+        script = (share / experiment.SCRIPT).read_text()
         self.scripts.append((kernel.key, script))
         console = share / "made-up-console"
         console.write_text("made-up console\n")
@@ -70,7 +70,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
-    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
+    monkeypatch.setattr(environment, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
 
 

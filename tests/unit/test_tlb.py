@@ -15,7 +15,7 @@ import pytest
 
 import golden
 from ferry import boards
-from ferry.bench import meta, tlb, tlb_guest, tlb_plan, tlb_rows
+from ferry.bench import environment, experiment, tlb, tlb_plan, tlb_rows, tlbbench
 from ferry.boards import Board
 from ferry.commands import bench as bench_verb
 from ferry.commands import compare as compare_verb
@@ -59,7 +59,7 @@ class Guest:
 
     def boot(self, board: Board, kernel: build.Kernel, command: str, *, share: Path,
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
-        script = (share / tlb.SCRIPT).read_text()
+        script = (share / experiment.SCRIPT).read_text()
         self.booted.append((kernel.key, board, script))
         console = share / "made-up-console"
         console.write_text("made-up console\n")
@@ -95,7 +95,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(guest_programs, "programs", lambda arch: {name: Path("/made-up") / name
                                                          for name in ("tlbbench",)})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
-    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
+    monkeypatch.setattr(environment, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
 
 
@@ -189,7 +189,7 @@ def test_what_a_guest_cannot_do_is_skipped_with_its_reason(made_up_guest: Guest,
                                                            capsys: pytest.CaptureFixture[str]) -> None:
     made_up_guest.missing = {"hinting": "tlbbench: node 1 is in no lower tier\n"}
     assert bench("--quick", "--workload", "hinting,single") == 0
-    assert "hinting skipped: stock: it exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
+    assert "hinting skipped: stock: tlbbench exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
     with pytest.raises(AllSkipped, match="no lower tier"):
         bench("--quick", "--workload", "hinting")
 
@@ -256,8 +256,8 @@ def test_figures_under_kvm_and_without_are_told_apart(made_up_guest: Guest) -> N
 
 def test_a_cut_line_is_no_sample() -> None:
     whole = '{"event": "start"}\n[1]\n{"event": "sample", "round": 1}\n'
-    assert tlb_guest.sample(whole) == {"event": "sample", "round": 1}
-    assert tlb_guest.sample('{"event": "start"}\n{"event": "sam') is None
+    assert tlbbench.sample(whole) == {"event": "sample", "round": 1}
+    assert tlbbench.sample('{"event": "start"}\n{"event": "sam') is None
 
 
 def test_counts_reach_to_the_end_of_the_wait() -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from ferry.bench.tlb_guest import MISSING, Outcome
+from ferry.bench.guest_samples import MISSING
 from ferry.bench.tlb_plan import MIGRC, PAGE, Config, Plan, Work
+from ferry.bench.tlbbench import Outcome
 from ferry.results import stats
 from ferry.results.document import Document, Event, Failure, Row, Skip, TlbRow, baseline_of, rows_of
 

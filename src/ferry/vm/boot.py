@@ -75,9 +75,9 @@ def boot(
     try:
         return once()
     except Splat as error:
-        if not tcg.stale_breakpoint(error.log):
+        if not tcg.stale_int3_before_init(error.log):
             raise
-        progress.note(f"{board.name}: {error.cause}: a stale breakpoint of QEMU; booting again")
+        progress.note(f"{board.name}: {error.cause}: a stale int3 of QEMU; booting again")
     return once()
 
 
