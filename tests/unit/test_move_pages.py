@@ -88,7 +88,7 @@ def bench(*words: str) -> int:
 def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("--report", "--format", "json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == 1 and document["kind"] == "emulated" and document["baseline"] == "off"
+    assert document["schema"] == 2 and document["kind"] == "emulated" and document["baseline"] == "off"
     assert len(document["rows"]) == 5 * 3
     assert {(row["migrator"], row["threads"]) for row in document["rows"]} == {
         ("off", 1), ("kernel", 1), ("mtcopy", 1), ("mtcopy", 2), ("mtcopy", 4)}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict, cast, get_origin, get_type_hints
 
-SCHEMA = 1
+SCHEMA = 2
+"""Since 2, the two sides of a comparison are rows of their own in every bench."""
 
 #: Units in which a smaller figure is the better one.
 COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
@@ -68,9 +69,6 @@ class Row(TypedDict):
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
-    baseline_samples: NotRequired[list[float]]
-    """The baseline's samples, of a bench whose rows hold both sides."""
-    baseline_sample_ids: NotRequired[list[list[int]]]
 
 
 class Skip(TypedDict):
@@ -146,9 +144,7 @@ def is_baseline(document: Document, row: Row) -> bool:
 
 
 def baseline_of(document: Document, row: Row) -> Row | None:
-    """The baseline's row of the same column, or the side of this one that stands for it."""
-    if "baseline_samples" in row:
-        return {**row, "samples": row["baseline_samples"], "sample_ids": row["baseline_sample_ids"]}
+    """The baseline's row of the same column."""
     columns = (other for other in document["rows"] if is_baseline(document, other))
     return next((other for other in columns if column(other) == column(row)), None)
 
@@ -162,36 +158,26 @@ Event = dict[str, Any]
 
 
 class TlbRow(Row, total=False):
-    """What a row of this bench has beside those of every bench. Figures are medians of one sample's."""
+    """What a row of `ferry bench tlb` has beside those of every bench. Figures are medians of one sample's."""
 
     ratio: str
     nodes: list[dict[str, Any]]
-    runs: list[Event]
-    """Every good sample of both sides, as the guest printed it."""
+    events: list[Event]
+    """Every good sample, as the guest printed it."""
+    ipis: float | None
+    flushes: float | None
+    ipis_per_1000_moves: float | None
+    flushes_per_1000_moves: float | None
+    moved_pages: float | None
+    migrated_pages: float | None
+    kept_kb: float | None
+    ipi_reduction: float | None
+    """The share of the baseline's IPIs that is gone; like all that follow, of rows with migrc."""
+    flush_reduction: float | None
     migrc: dict[str, int]
     max_bytes: int | None
     max_age_ms: int | None
     peak_bytes: int | None
-    ipis: float | None
-    baseline_ipis: float | None
-    flushes: float | None
-    baseline_flushes: float | None
-    ipis_per_1000_moves: float | None
-    baseline_ipis_per_1000_moves: float | None
-    flushes_per_1000_moves: float | None
-    baseline_flushes_per_1000_moves: float | None
-    moved_pages: float | None
-    baseline_moved_pages: float | None
-    migrated_pages: float | None
-    baseline_migrated_pages: float | None
-    kept_kb: float | None
-    baseline_kept_kb: float | None
-    moves_per_second: float | None
-    baseline_moves_per_second: float | None
-    lookups_per_second: float | None
-    baseline_lookups_per_second: float | None
-    ipi_reduction: float | None
-    flush_reduction: float | None
 
 
 def rows_of(document: Document) -> list[TlbRow]:
