@@ -119,12 +119,6 @@ def test_a_binding_that_said_nothing_is_a_failed_sample() -> None:
     assert row["samples"] == [] and len(row["failures"]) == 1
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "x", "257", ""])
-def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        memmap_guest.gib_count(text)
-
-
 def test_the_guest_has_room_for_struct_pages(tmp_path: Path) -> None:
     board = qemu.with_nvdimm(boards.load("x86-numa"), 64, tmp_path)
     assert board.nodes[0].memory_mib >= 1024 + 1024

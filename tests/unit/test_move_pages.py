@@ -147,9 +147,9 @@ def test_a_splat_leaves_its_console_and_no_result(made_up_guest: Guest, tmp_path
     assert caught.value.log.name == "console.log" and not list(tmp_path.glob("runs/*/result.json"))
 
 
-@pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--migrator", "dma"), ("--folio", "5k"),
-                                   ("--board", "uml"), ("--cpu-hogs", "-1"), ("--nontemporal", ","),
-                                   ("--baseline", "mainline")])
+@pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--channels", "65"), ("--folio", "5k"),
+                                   ("--migrator", "dma"), ("--board", "uml"), ("--cpu-hogs", "4097"),
+                                   ("--cpu-hogs", "-1"), ("--nontemporal", ","), ("--baseline", "mainline")])
 def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)

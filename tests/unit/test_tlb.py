@@ -282,8 +282,9 @@ def test_options_that_do_not_go_together(words: tuple[str, ...]) -> None:
         tlb.plan_for(parsed(*words))
 
 
-@pytest.mark.parametrize("words", [("--ratio", "4"), ("--ratio", "8:1"), ("--max-bytes", "0"), ("--max-bytes", "5q"),
-                                   ("--workload", "nothing"), ("--board", "zcu102"), ("--baseline", "on")])
+@pytest.mark.parametrize("words", [("--ratio", "4"), ("--ratio", "8:1"), ("--readers", "0"), ("--max-bytes", "0"),
+                                   ("--max-bytes", "5q"), ("--workload", "nothing"), ("--board", "zcu102"),
+                                   ("--baseline", "on")])
 def test_nonsense_is_a_usage_error(words: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)

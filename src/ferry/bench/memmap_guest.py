@@ -72,13 +72,6 @@ class Plan:
         return "stock" if self.vs_stock else "off"
 
 
-def gib_count(text: str) -> int:
-    """A device's size in GiB."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_GIB:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of GiB from 1 to {MOST_GIB}")
-    return int(text)
-
-
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build what is needed and measure it."""
     vs_stock = args.baseline == "stock"

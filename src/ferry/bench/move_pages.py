@@ -55,17 +55,20 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: all that the board has; off is always measured)")
-    add("--threads", type=plan.listed(plan.thread_count), metavar="LIST", help="of mtcopy (default: 1,2,4)")
+    add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST",
+        help="of mtcopy (default: 1,2,4)")
     add("--nontemporal", type=plan.listed(plan.one_of(plan.NONTEMPORAL)), metavar="LIST",
         help="stores of mtcopy, each one a row: never, always or auto")
-    add("--channels", type=plan.listed(plan.channel_count), metavar="LIST", help="of dcbm (default: the board's)")
+    add("--channels", type=plan.listed(plan.bounded(1, plan.MAX_CHANNELS)), metavar="LIST",
+        help="of dcbm (default: the board's)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
     add("--one-per-call", action="store_true", help="one folio per move_pages(2) call")
-    add("--cpu-hogs", type=plan.hog_count, default=0, metavar="N", help="keep the guest's CPUs busy with N threads")
+    add("--cpu-hogs", type=plan.bounded(0, plan.MAX_PROGRAM_THREADS), default=0, metavar="N",
+        help="keep the guest's CPUs busy with N threads")
     add("--defer-flush", action="store_true", help="a row with deferred TLB flushes (migrc) beside off")
     add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
     add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")

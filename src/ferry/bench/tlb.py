@@ -41,7 +41,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="stock", choices=tuple(tlb_plan.BASELINES),
         help="the unpatched kernel, in boots between ours (stock, the default), or migrc off in the same boot (off)")
     add("--max-bytes", type=tlb_plan.quarantine_bytes, metavar="N", help="bound of migrc's quarantine, as in 16m")
-    add("--readers", type=tlb_plan.reader_count, metavar="N", help="threads that read (default: one for each CPU)")
+    add("--readers", type=plan.bounded(1, plan.MAX_PROGRAM_THREADS), metavar="N",
+        help="threads that read (default: one for each CPU)")
     add("--samples", type=int, metavar="N", help="of each side of a row (default: 15, or 10 if quick)")
     return parser
 

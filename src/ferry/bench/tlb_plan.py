@@ -164,13 +164,6 @@ def sizes(ratio: str) -> tuple[int, int]:
     return FAST_MIB, -(-FAST_MIB * slow // fast // SECTION_MIB) * SECTION_MIB
 
 
-def reader_count(text: str) -> int:
-    """A number of threads, as many as tlbbench takes: an argparse type."""
-    if not text.isdecimal() or not 1 <= int(text) <= 4096:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 to 4096")
-    return int(text)
-
-
 def ratio_of(text: str) -> str:
     """`1:4`: an argparse type."""
     if not re.fullmatch(r"[1-9]\d{0,2}:[1-9]\d{0,2}", text):
