@@ -39,7 +39,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, str, int, int]:
-        """What tells rows apart; sorts by folio size, then limit before engine."""
+        """Samples with the same key belong to one row. Sorts by folio size, the limits before the migrator."""
         return self.folio_bytes, self.method, self.threads, self.total_bytes
 
 
@@ -52,7 +52,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it; InfraError if the suite prints no sample."""
+    """Build the kernel and measure; InfraError if the suite prints no sample."""
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
     document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE})
@@ -82,7 +82,7 @@ def _ratio(one: Row, other: Row | None) -> Ratio | None:
 
 
 def threads_row(document: Document, one: Row) -> Row | None:
-    """Plain threads, as many as this row has, copying the same bytes: what there is to reach."""
+    """Plain threads, as many as this row has, copying the same bytes: the limit."""
     same = ("threads", "folio_bytes", "total_bytes")
     rows = (row for row in document["rows"] if row.get("method") == THREADS)
     return next((row for row in rows if all(row.get(key) == one.get(key) for key in same)), None)

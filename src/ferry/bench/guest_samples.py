@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What programs and KUnit suites in a guest leave behind: JSON lines, an exit status, messages."""
+"""The output of programs and KUnit suites in a guest: JSON lines, an exit status, messages."""
 
 from __future__ import annotations
 

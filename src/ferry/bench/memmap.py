@@ -30,7 +30,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     if args.board == "uml":
         return memmap_native.bench(args, run_dir)
     return memmap_guest.bench(args, run_dir)

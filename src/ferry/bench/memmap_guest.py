@@ -46,7 +46,7 @@ EVENT = re.compile(r"^memmap_watch: (\{.*\})$")
 
 @dataclass(frozen=True)
 class Binding:
-    """One binding: what initialising took, and the whole call where the module made it (both in ns)."""
+    """One binding: the time of the initialisation, and of the whole call if the module made it (both in ns)."""
 
     boot: int
     kernel: str
@@ -73,7 +73,7 @@ class Plan:
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     vs_stock = args.baseline == "stock"
     sweep = Plan(gib=args.gib or (QUICK_GIB if args.quick else GIB), rounds=QUICK_ROUNDS if args.quick else ROUNDS,
                  boots=2 if vs_stock else 1, vs_stock=vs_stock)
@@ -121,7 +121,7 @@ def parse(lines: Sequence[str], number: int, kernel: str) -> list[Binding]:
 
 
 def _add_event(binding: Binding, event: dict[str, Any]) -> Binding:
-    """The binding with what one report says of it."""
+    """The binding with the figures of one report."""
     if event["event"] == "init":
         return dataclasses.replace(binding, pages=event["pages"], init_ns=event["ns"])
     if event["event"] == "remap":
@@ -149,7 +149,7 @@ def fill(document: Document, sweep: Plan, found: Sequence[Binding]) -> None:
 
 
 def first_bindings(found: Sequence[Binding]) -> list[Binding]:
-    """What touched the struct pages of a device for the first time in a boot, whichever configuration it was."""
+    """The first binding of each device in each boot, in whichever configuration: it touches the memory first."""
     firsts: dict[tuple[int, str, str], Binding] = {}
     for one in found:
         firsts.setdefault((one.boot, one.kernel, one.device), one)

@@ -3,7 +3,7 @@
 
 The KUnit suite `ferry_zone_device_init_bench` makes the samples inside the kernel, booted as User-Mode Linux. The limit
 is the faster of two ways to fill the same bytes with a constant pattern. Paths: full (field by field, the baseline),
-nontemporal (copies of a template), auto (what the kernel does), and parallel (a first binding on two CPUs).
+nontemporal (copies of a template), auto (the kernel's choice), and parallel (a first binding on two CPUs).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What tells rows apart."""
+        """Samples with the same key belong to one row."""
         return self.path, self.layout, self.threads
 
 

@@ -71,7 +71,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="keep the guest's CPUs busy with N threads")
     add("--defer-flush", action="store_true", help="a row with deferred TLB flushes (migrc) beside off")
     add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
-    add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="what is moved")
+    add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="kind of memory to move")
     return parser
 
 
@@ -114,7 +114,7 @@ def default_totals(board: Board) -> dict[int, int]:
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     board = boards.load(args.board)
     sweep = plan_for(args, board)
     kernels = {name: build.build(board, name) for name in ["stock"] * sweep.vs_stock + ["ferry"]}
@@ -157,5 +157,5 @@ def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:
 
 
 def outcomes(share: Path, sweep: Plan) -> dict[int, movebench.Outcome]:
-    """What a boot left, by folio size."""
+    """The outcomes of a boot by folio size."""
     return {size: movebench.outcome(share, size) for size in sweep.totals}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's movebench: the script that runs it at each folio size, and what its JSON lines say.
+"""The guest's movebench: the script that runs it at each folio size, and its JSON lines.
 
 For each size the script leaves in $FERRY_SHARE: SIZE.jsonl, SIZE.stderr, SIZE.status and SIZE.stats (the migrators'
 counters afterwards), where SIZE is 4k, 64k, 2m and so on.
@@ -39,7 +39,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one movebench left behind. `status` is None when the guest died before it could write one."""
+    """The result of one movebench. `status` is None if the guest died before it could write one."""
 
     status: int | None
     samples: list[Sample]
@@ -75,7 +75,7 @@ def arguments(plan: Plan, configs: tuple[Config, ...], folio_bytes: int, total: 
 
 
 def outcome(share: Path, folio_bytes: int) -> Outcome:
-    """What the guest left in `share` for one size."""
+    """The outcome of one size, read from `share`."""
     name = size_argument(folio_bytes)
     return Outcome(
         status=guest_samples.status_of(share / f"{name}.status"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a move_pages sweep measures: the configurations to take in turn and how much to move at each folio size."""
+"""The plan of a move_pages sweep: the configurations, measured in turn, and how much to move at each folio size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SWAPCACHE_SIZES = (4 << 10,)
 
 @dataclass(frozen=True)
 class Config:
-    """One thing to take in turn. `settings` are files under /sys/kernel/mm/migration and what to write, in order."""
+    """One configuration. `settings` are files under /sys/kernel/mm/migration and the values to write, in order."""
 
     label: str
     kernel: str
@@ -36,7 +36,7 @@ class Config:
     channels: int = 0
     verify: str | None = None
     always: bool = False
-    """dcbm: offload even what the CPU copies faster."""
+    """dcbm: offload also batches that the CPU copies faster."""
     migrc: bool | None = None
     """Whether TLB flushes are deferred; None leaves the switch alone."""
 
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def workload(self) -> str:
-        """What is moved and how, where that differs from the default; results of different workloads do not compare."""
+        """The kind of memory, and options that differ from the default; results of different workloads do not compare."""
         single = ["one folio a call"] if self.single else []
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
@@ -100,7 +100,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take in turn: migrators, and of each kind of migrator the settings, every one a configuration."""
+    """The migrators to measure, and for each kind of migrator the settings, each of which makes a configuration."""
 
     migrators: list[str]
     threads: list[int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rows of `ferry bench move_pages`, from what the boots of a sweep left behind."""
+"""The rows of `ferry bench move_pages`, made from the outcomes of its boots."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _ratio(document: Document, one: Row) -> Ratio | None:
 
 
 def counters(plan: Plan, boots: Sequence[BootResult], size: int) -> dict[str, int]:
-    """What the migrators counted while this size was moved, over all boots of our kernel, warm-ups included."""
+    """The counters of the migrators for this size, summed over all boots of our kernel, warm-ups included."""
     sizes = list(plan.totals)
     total: Counter[str] = Counter()
     for boot in boots:

@@ -48,7 +48,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def plan_for(args: argparse.Namespace) -> Plan:
-    """What the options ask for. Raises UsageError where it could not support a comparison."""
+    """The plan for the options. Raises UsageError if it could not support a comparison."""
     names = args.workload or list(tlb_plan.DEFAULT_WORKLOADS)
     if args.ratio and "xslookup" not in names:
         raise UsageError("--ratio is of xslookup", hint="--workload xslookup")
@@ -64,7 +64,7 @@ def plan_for(args: argparse.Namespace) -> Plan:
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     chosen = plan_for(args)
     board = boards.load(args.board)
     kernels = {name: build.build(board, name) for name in dict.fromkeys(config.kernel for config in chosen.configs)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's tlbbench: the script that runs its workloads in turn, and what each run leaves behind.
+"""The guest's tlbbench: the script that runs its workloads in turn, and the result of each run.
 
 A run makes one sample, so that every sample starts from the same state. It leaves in $FERRY_SHARE NAME.jsonl,
 NAME.stderr and NAME.status, where NAME is WORK.CONFIG.ROUND.
@@ -70,13 +70,13 @@ def in_order(plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> It
 
 
 def outcomes(share: Path, plan: Plan, works: Iterable[Work], configs: Sequence[Config], boot: int) -> list[Outcome]:
-    """What one boot left in its share."""
+    """The outcomes of one boot, read from its share."""
     return [outcome(share, work, config, boot, turn)
             for work, turn, config in itertools.product(works, range(plan.samples_per_boot), configs)]
 
 
 def outcome(share: Path, work: Work, config: Config, boot: int, turn: int) -> Outcome:
-    """What one run left."""
+    """The outcome of one run."""
     name = run_name(work, config, turn)
     return Outcome(work.key, config.label, boot, turn, guest_samples.status_of(share / f"{name}.status"),
                    sample(guest_samples.text_of(share / f"{name}.jsonl")),

@@ -19,7 +19,7 @@ COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
               "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s"}
 
-#: What each kind of figure may be used for; shown with every table and on every plot.
+#: How each kind of figure may be used; shown with every table and on every plot.
 KIND_NOTES = {
     "emulated": "emulated: ratios only",
     "instructions": "instructions counted by the guest clock",
@@ -80,7 +80,7 @@ class Skip(TypedDict):
 
 
 class Document(TypedDict):
-    """What `--format json` prints; result.json is a list of these."""
+    """The output of `--format json`; result.json is a list of these."""
 
     schema: int
     bench: str
@@ -95,7 +95,7 @@ class Document(TypedDict):
 
 
 def missing_keys(document: dict[str, Any]) -> list[str]:
-    """The keys without which what was read from a file is no document; those of a row are named once."""
+    """The required keys that a document from a file lacks; those of a row are named once."""
     rows = document.get("rows")
     wrong = [] if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else ["rows"]
     for part, shape in [(document, Document), *((row, Row) for row in rows or [] if not wrong)]:
@@ -129,12 +129,12 @@ def counts_threads(name: str) -> bool:
 
 
 def identity(row: Row) -> tuple[str | int, ...]:
-    """What makes two rows of different runs the same measurement."""
+    """Rows of different runs with the same identity are the same measurement."""
     return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
 
 
 def column(row: Row) -> tuple[str, int, int]:
-    """What stands above a row's figure in a table: rows of one column do the same work, by different means."""
+    """The table column of a row: rows of one column do the same work in different configurations."""
     return row.get("device", ""), row["folio_bytes"], row["total_bytes"]
 
 
@@ -158,7 +158,7 @@ Event = dict[str, Any]
 
 
 class TlbRow(Row, total=False):
-    """What a row of `ferry bench tlb` has beside those of every bench. Figures are medians of one sample's."""
+    """A row of `ferry bench tlb`, with further keys. Figures are medians over the samples."""
 
     ratio: str
     nodes: list[dict[str, Any]]

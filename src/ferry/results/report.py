@@ -32,7 +32,7 @@ def html(documents: list[Document], name: str) -> str:
 
 
 def section(document: Document) -> dict[str, Any]:
-    """What the template shows of one document."""
+    """The variables of the template for one document."""
     return {
         "grid": table.grid(document),
         "plots": plots.all_of(document),

@@ -72,7 +72,7 @@ def notes(document: Document) -> list[str]:
 
 
 def extra(row: Row) -> Record:
-    """What a line of CSV has beside the columns of every bench."""
+    """The columns of a CSV line that only this bench has."""
     return {key: value for key, value in row.items() if key in FIGURES}
 
 

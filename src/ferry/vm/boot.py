@@ -92,7 +92,7 @@ def _boot_once(
     silence_s: float | None,
     carry: Sequence[Path],
 ) -> BootResult:
-    """One attempt; raises what boot() raises."""
+    """One attempt; raises the same errors as boot()."""
     (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
     try:
