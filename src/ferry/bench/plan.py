@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def workload(self) -> str:
-        """The kind of memory, and options that differ from the default; results of different workloads do not compare."""
+        """Kind of memory, and options that differ from the default; results of different workloads do not compare."""
         single = ["one folio a call"] if self.single else []
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
