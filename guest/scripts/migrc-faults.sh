@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Injects one fault after the other into migrc and prints KTAP. With the fault, each TEST that is named for it must see stale
-# data and the kernel's checker must report a violation; without the fault, the test must pass and the checker be silent.
+# Inject one fault after the other into migrc and print KTAP. With the fault each TEST that is named for it must read stale
+# data, and the kernel's checker must report a violation. Without the fault the test must pass, and the checker must report
+# nothing.
 #
 #   migrc-faults.sh ROUNDS PROGRAM DIR FAULT=TEST[,TEST]...
 #
-# ROUNDS: the test must see stale data within that many. PROGRAM: stale_tlb. DIR: on tmpfs, for files. FAULT: a word of
-# migrc's `fault_inject`. A TEST with ~ before it sees stale data too rarely: there only the checker must report.
+# ROUNDS: the test must read stale data within that many. PROGRAM: stale_tlb. DIR: on tmpfs, for files. FAULT: a word of
+# migrc's `fault_inject`. A TEST with ~ before it reads stale data too rarely: only the checker must detect the fault.
 set -u
 
 # shellcheck source=guest/scripts/ktap.sh
@@ -15,24 +16,24 @@ rounds=$1 program=$2 dir=$3
 shift 3
 migrc=/sys/kernel/mm/migration/migrc
 debug=/sys/kernel/debug/migrc
-# Rounds that must pass after each fault.
-again=20
-# Rounds for a test with ~: enough for the checker.
-few=60
+# Rounds that must pass without the fault.
+clean_rounds=20
+# Rounds of a test with ~: enough for the checker.
+checker_rounds=60
 
 violations() {
 	cat $debug/violations
 }
 
-# run_test TEST ROUNDS [OPTION]: its status; `said` is why it is not 0.
+# run_test TEST ROUNDS [OPTION]: returns its status; $reason explains a status that is not 0.
 run_test() {
 	test=$1 count=$2
 	shift 2
 	"$program" --machine --dir "$dir" --test "$test" --rounds "$count" "$@" >stale_tlb.json 2>&1
 	status=$?
 	sed 's/^/# /' stale_tlb.json
-	said=$(sed -n 's/.*"reason": "\(.*\)"}$/\1/p' stale_tlb.json)
-	[ -n "$said" ] || said=$(tail -n 1 stale_tlb.json)
+	reason=$(sed -n 's/.*"reason": "\(.*\)"}$/\1/p' stale_tlb.json)
+	[ -n "$reason" ] || reason=$(tail -n 1 stale_tlb.json)
 	return $status
 }
 
@@ -43,32 +44,32 @@ clear_fault() {
 
 # one_case FAULT TEST
 one_case() {
-	seldom=${2%%[!~]*}
+	checker_only=${2%%[!~]*}
 	set -- "$1" "${2#"~"}"
-	most=$rounds
-	[ -z "$seldom" ] || most=$few
+	count=$rounds
+	[ -z "$checker_only" ] || count=$checker_rounds
 	before=$(violations)
-	# If the word is not accepted, no fault is injected: the test passes, which is the failure.
+	# If the kernel rejects the word, it injects no fault, the test reads no stale data and this fails.
 	echo "$1" >$debug/fault_inject
-	run_test "$2" "$most" --until-stale
+	run_test "$2" "$count" --until-stale
 	status=$?
 	after=$(violations)
 	clear_fault
 	if [ $status -eq 4 ]; then
-		[ -n "$seldom" ] || skip "$1: $2 sees it" "$said"
-		skip "$1: the checker sees it in $2" "$said"
-		skip "$1: $2 passes without the fault" "$said"
+		[ -n "$checker_only" ] || skip "$1: $2 reads stale data" "$reason"
+		skip "$1: the checker reports $2" "$reason"
+		skip "$1: $2 passes without the fault" "$reason"
 		return
 	fi
-	[ -n "$seldom" ] || report "$1: $2 sees it" $status "$said"
+	[ -n "$checker_only" ] || report "$1: $2 reads stale data" $status "$reason"
 	[ "$after" -gt "$before" ]
-	report "$1: the checker sees it in $2" $? "no violation in addition to $before"
+	report "$1: the checker reports $2" $? "no violation in addition to $before"
 	before=$(violations)
-	run_test "$2" $again
+	run_test "$2" $clean_rounds
 	status=$?
-	[ $status -ne 0 ] || [ "$(violations)" -eq "$before" ] || said="$(($(violations) - before)) violations"
+	[ $status -ne 0 ] || [ "$(violations)" -eq "$before" ] || reason="$(($(violations) - before)) violations"
 	[ $status -eq 0 ] && [ "$(violations)" -eq "$before" ]
-	report "$1: $2 passes without the fault" $? "$said"
+	report "$1: $2 passes without the fault" $? "$reason"
 }
 
 total=1
@@ -84,7 +85,7 @@ echo "KTAP version 1"
 echo "1..$total"
 clear_fault
 run_test control 10 --until-stale
-report "a store that never happens is seen" $? "$said"
+report "control reads stale data" $? "$reason"
 for pair; do
 	for test in $(echo "${pair#*=}" | tr , ' '); do
 		one_case "${pair%%=*}" "$test"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# migrc on a kernel that is sound: did anything get deferred while other programs ran, and did the checker see anything
-# amiss since the boot? Prints KTAP.
+# Run a command with migrc enabled on a correct kernel. Flushes must be deferred, and the kernel's checker must have
+# reported nothing since boot. Prints KTAP.
 #
 #   migrc.sh COMMAND...
 #
-# COMMAND: what runs meanwhile, with migrc on; what it prints become comments.
+# The output of COMMAND becomes comments.
 set -u
 
 # shellcheck source=guest/scripts/ktap.sh
@@ -20,21 +20,21 @@ count() {
 echo "KTAP version 1"
 echo "1..5"
 [ -e $migrc/enabled ] && [ -e $debug/violations ]
-report "migrc and its checker are there" $? "CONFIG_MIGRC, CONFIG_MIGRC_DEBUG"
+report "the kernel has migrc and its checker" $? "CONFIG_MIGRC, CONFIG_MIGRC_DEBUG"
 echo 1 >$migrc/enabled
 before=$(count ptes)
 "$@" >migrc-command.out 2>&1
 status=$?
 sed 's/^/# /' migrc-command.out
-report "the program passes with migrc on" $status "it ended with status $status: see above"
+report "the program passes with migrc on" $status "exit status $status, see above"
 [ "$(count ptes)" -gt "$before" ]
-report "flushes were deferred" $? "not one: this tested nothing"
+report "flushes were deferred" $? "no flush was deferred, so this tested nothing"
 echo 0 >$migrc/enabled
 [ "$(cat $migrc/quarantined_bytes)" -eq 0 ]
-report "switched off, nothing stays in quarantine" $? "$(cat $migrc/quarantined_bytes) bytes do"
+report "disabling migrc empties the quarantine" $? "$(cat $migrc/quarantined_bytes) bytes are left"
 for file in "$migrc"/counters/*; do
 	echo "# ${file##*/} $(cat "$file")"
 done
 [ "$(cat $debug/violations)" = 0 ]
-report "the checker saw nothing amiss since the boot" $? "$(cat $debug/violations) violations"
+report "the checker has reported nothing since boot" $? "$(cat $debug/violations) violations"
 exit $failed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Private memory that is mapped read-only, and written where it is. */
+/* Private memory that is mapped read-only and then written in place. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -17,176 +17,156 @@
 
 #include "util.h"
 
-#define BOTH (PROT_READ | PROT_WRITE)
-#define PAID "counters/flushed_write_fault"
+#define FLUSHES "counters/flushed_write_fault"
 
-static bool protect(struct bed *bed, int access)
-{
-	return !mprotect(bed->base, bed->pages * PAGE_BYTES, access);
-}
-
-static void arrange_forked(struct bed *bed)
-{
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
-}
-
-static bool act_store(struct bed *bed)
-{
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return true;
-}
-
-/* Fork flushes all of the space, so that the stores have nothing left to pay. Others may have, now and then. */
-static bool act_fork_and_store(struct bed *bed)
+/*
+ * fork() flushes the TLB of the whole mm, so that the stores find no flush pending. The counter is system-wide: other
+ * processes may raise it in a few rounds.
+ */
+static bool trigger_fork_and_store(struct fixture *fx)
 {
 	uint64_t before, after = 0;
-	bool counted = migrc_value(PAID, &before);
+	bool counted = migrc_value(FLUSHES, &before);
 
-	bed_fork_once(bed);
-	act_store(bed);
-	return bed->options->off || (counted && migrc_value(PAID, &after) && after == before);
+	fixture_fork_and_reap(fx);
+	trigger_store(fx);
+	return fx->options->off || (counted && migrc_value(FLUSHES, &after) && after == before);
 }
 
-static bool act_nothing(struct bed *bed)
+static bool trigger_nothing(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	return true;
 }
 
-static void arrange_protected(struct bed *bed)
+static bool trigger_unprotect(struct fixture *fx)
 {
-	if (!protect(bed, BOTH))
-		bed_broken(bed, "mprotect: %s", strerror(errno));
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!protect(bed, PROT_READ))
-		bed_broken(bed, "mprotect: %s", strerror(errno));
+	return !mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE) && trigger_store(fx);
 }
 
-static bool act_unprotect(struct bed *bed)
+static bool trigger_process_vm(struct fixture *fx)
 {
-	return protect(bed, BOTH) && act_store(bed);
-}
-
-static bool act_process_vm(struct bed *bed)
-{
-	for (size_t i = 0; i < bed->pages; i++) {
-		uint64_t value = word(bed->fresh, i);
-		struct iovec from = { &value, sizeof(value) }, to = { bed->base + i * PAGE_BYTES, sizeof(value) };
+	for (size_t i = 0; i < fx->pages; i++) {
+		uint64_t value = page_word(fx->new, i);
+		struct iovec from = { &value, sizeof(value) }, to = { fx->base + i * PAGE_BYTES, sizeof(value) };
 
 		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) == sizeof(value))
 			continue;
 		if (errno == ENOSYS)
-			bed_skip(bed, "no process_vm_writev (CONFIG_CROSS_MEMORY_ATTACH)");
-		bed_broken(bed, "process_vm_writev: %s", strerror(errno));
+			test_skip(fx, "no process_vm_writev (CONFIG_CROSS_MEMORY_ATTACH)");
+		test_error(fx, "process_vm_writev: %s", strerror(errno));
 		return false;
 	}
 	return true;
 }
 
-/* By default only a tracer may write to memory that is not writable: a child traces this process. */
+/*
+ * A child that traces this process and writes through /proc/PID/mem: by default only a tracer may write to memory that
+ * is not writable.
+ */
 static struct tracer {
-	_Atomic uint32_t asked, done;
+	_Atomic uint32_t requested, done;
 	_Atomic int error;
 	uint64_t value;
 } *tracer;
 static pid_t tracer_pid;
 
-static int force(const struct bed *bed, int mem)
+static int write_mem(const struct fixture *fx, int mem)
 {
-	for (size_t i = 0; i < bed->pages; i++) {
-		uint64_t value = word(tracer->value, i);
+	for (size_t i = 0; i < fx->pages; i++) {
+		uint64_t value = page_word(tracer->value, i);
 
-		if (pwrite(mem, &value, sizeof(value), (uintptr_t)(bed->base + i * PAGE_BYTES)) != sizeof(value))
+		if (pwrite(mem, &value, sizeof(value), (uintptr_t)(fx->base + i * PAGE_BYTES)) != sizeof(value))
 			return errno ? errno : EIO;
 	}
 	return 0;
 }
 
-static _Noreturn void trace(const struct bed *bed, pid_t whom)
+static _Noreturn void tracer_main(const struct fixture *fx, pid_t tracee)
 {
 	char path[32];
 	int mem;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(path, sizeof(path), "/proc/%d/mem", whom);
+	snprintf(path, sizeof(path), "/proc/%d/mem", tracee);
 	mem = open(path, O_RDWR | O_CLOEXEC);
-	if (mem < 0 || ptrace(PTRACE_SEIZE, whom, NULL, NULL))
+	if (mem < 0 || ptrace(PTRACE_SEIZE, tracee, NULL, NULL))
 		atomic_store(&tracer->error, errno);
 	for (;;) {
-		uint32_t asked = atomic_load(&tracer->asked);
+		uint32_t request = atomic_load(&tracer->requested);
 
-		if (asked != atomic_load(&tracer->done)) {
+		if (request != atomic_load(&tracer->done)) {
 			if (!atomic_load(&tracer->error))
-				atomic_store(&tracer->error, force(bed, mem));
-			atomic_store(&tracer->done, asked);
+				atomic_store(&tracer->error, write_mem(fx, mem));
+			atomic_store(&tracer->done, request);
 		}
 		usleep(100);
 	}
 }
 
-static void open_force(struct bed *bed)
+static void fixture_setup_tracer(struct fixture *fx)
 {
 	pid_t self = getpid();
 
-	tracer = mmap(NULL, PAGE_BYTES, BOTH, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	bed_map_anon(bed, bed->pages);
-	/* Before it holds anything, so that the pages are the parent's alone. */
+	tracer = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fixture_map_anon(fx, fx->pages);
+	/* Fork before the memory has pages, so that the child shares none of them. */
 	tracer_pid = tracer == MAP_FAILED ? -1 : fork();
 	if (!tracer_pid)
-		trace(bed, self);
+		tracer_main(fx, self);
 	if (tracer_pid < 0)
-		bed_skip(bed, "fork: %s", strerror(errno));
+		test_skip(fx, "fork: %s", strerror(errno));
 }
 
-static bool act_force(struct bed *bed)
+static bool trigger_tracer(struct fixture *fx)
 {
-	uint32_t asked = atomic_load(&tracer->asked) + 1;
+	uint32_t request = atomic_load(&tracer->requested) + 1;
 
-	tracer->value = bed->fresh;
-	atomic_store(&tracer->asked, asked);
-	while (atomic_load(&tracer->done) != asked)
+	tracer->value = fx->new;
+	atomic_store(&tracer->requested, request);
+	while (atomic_load(&tracer->done) != request)
 		sched_yield();
 	if (atomic_load(&tracer->error))
-		bed_skip(bed, "/proc/PID/mem cannot be forced: %s", strerror(atomic_load(&tracer->error)));
+		test_skip(fx, "a tracer cannot write to /proc/PID/mem: %s", strerror(atomic_load(&tracer->error)));
 	return true;
 }
 
-static void close_force(struct bed *bed)
+static void fixture_teardown_tracer(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	kill(tracer_pid, SIGKILL);
-	bed_reap(tracer_pid);
+	reap_child(tracer_pid);
 }
 
-const struct event anon_events[] = {
+const struct test anon_tests[] = {
 	{
-		.name = "write_fault", .what = "a write fault that reuses the page where it is",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_forked, .act = act_store,
+		.name = "write_fault", .description = "a write fault reuses the page in place",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "mprotect_write", .what = "mprotect(2) that makes exclusive pages writable at once",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_protected, .act = act_unprotect,
+		.name = "mprotect_write", .description = "mprotect(2) makes exclusive pages writable without a fault",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_protected, .trigger = trigger_unprotect,
 	}, {
-		.name = "fork_pays", .what = "fork, whose flush is enough, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 90, .in_place = true,
-		.arrange = arrange_forked, .act = act_fork_and_store,
+		.name = "fork_flushes", .description = "fork() does the pending flush, then stores",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 90, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_fork_and_store,
 	}, {
-		.name = "process_vm", .what = "process_vm_writev(2) into pages mapped read-only",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.arrange = arrange_forked, .act = act_process_vm,
+		.name = "process_vm", .description = "process_vm_writev(2) writes to pages mapped read-only",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.setup = setup_forked, .trigger = trigger_process_vm,
 	}, {
-		.name = "gup_force", .what = "a tracer's write(2) to /proc/PID/mem where nothing may be written",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.open = open_force, .arrange = arrange_protected, .act = act_force, .close = close_force,
+		.name = "gup_force", .description = "a tracer writes through /proc/PID/mem to pages mapped read-only",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_tracer, .fixture_teardown = fixture_teardown_tracer,
+		.setup = setup_protected, .trigger = trigger_tracer,
 	}, {
-		.name = "lazy", .what = "a write fault while the reader sleeps",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true, .sleeps = true,
-		.arrange = arrange_forked, .act = act_store,
+		.name = "lazy", .description = "a write fault while the reader sleeps, in lazy TLB mode",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true, .reader_sleeps = true,
+		.setup = setup_forked, .trigger = trigger_store,
 	}, {
-		.name = "control", .what = "a store that never happens: this must fail, or nothing can",
-		.hidden = true, .sees = SEES_NEW, .arrange = arrange_forked, .act = act_nothing,
+		.name = "control", .description = "no store: this test must fail, or no other could",
+		.hidden = true, .expect = EXPECT_NEW, .setup = setup_forked, .trigger = trigger_nothing,
 	},
 	{ 0 }
 };

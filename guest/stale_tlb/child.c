@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "child.h"
-
+/* Pages that a process shares with its child. */
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,243 +11,210 @@
 #include "file.h"
 #include "fixture.h"
 #include "folio.h"
-#include "migration.h"
-#include "sysfs.h"
 #include "util.h"
 
-#define FOLIO_BYTES ((size_t)64 * 1024)
-#define FOLIO_PAGES (FOLIO_BYTES / PAGE_BYTES)
 #define FILL_BYTES ((size_t)8 << 20)
-#define PATTERN UINT64_C(0x5555555555555555)
 
-enum order { TOUCH = 1, WRITE, CHECK_NEW, EXIT, EXEC };
+enum cmd { CMD_CHECK_OLD = 1, CMD_WRITE, CMD_CHECK_NEW, CMD_EXIT, CMD_EXEC };
 
-static struct line {
-	_Atomic int asked, done;	/* enum order */
-	_Atomic uint64_t wrong;		/* pages that were not as they had to be */
-} *line;
-static pid_t peer;
+/* How the parent controls a child, which shares the fixture's pages and has TLB entries of its own of them. */
+static struct channel {
+	_Atomic int cmd, done;		/* enum cmd; 0: none */
+	_Atomic uint64_t mismatches;	/* pages with another content, in the last check */
+} *channel;
+static pid_t child;
 
-static uint64_t count_wrong(const struct bed *bed, uint64_t value)
+static uint64_t count_mismatches(const struct fixture *fx, uint64_t value)
 {
-	uint64_t wrong = 0, found;
+	uint64_t mismatches = 0, found;
 
-	for (size_t i = 0; i < bed->pages; i++)
-		wrong += !guarded_read(bed->base + i * PAGE_BYTES, &found) || found != word(value, i);
-	return wrong;
+	for (size_t i = 0; i < fx->pages; i++)
+		mismatches += !guarded_read(fx->base + i * PAGE_BYTES, &found) || found != page_word(value, i);
+	return mismatches;
 }
 
-static void obey(struct bed *bed, enum order order)
+static void handle_cmd(struct fixture *fx, enum cmd cmd)
 {
-	switch (order) {
-	case TOUCH: atomic_store(&line->wrong, count_wrong(bed, bed->old)); break;
-	case WRITE: bed_write(bed->base, bed->pages, bed->fresh); break;
-	case CHECK_NEW: atomic_store(&line->wrong, count_wrong(bed, bed->fresh)); break;
-	case EXIT: _exit(0);
-	case EXEC:
-		execl("/proc/self/exe", "stale_tlb", PEER_EXEC_OPTION, (char *)NULL);
+	switch (cmd) {
+	case CMD_CHECK_OLD: atomic_store(&channel->mismatches, count_mismatches(fx, fx->old)); break;
+	case CMD_WRITE: write_pages(fx->base, fx->pages, fx->new); break;
+	case CMD_CHECK_NEW: atomic_store(&channel->mismatches, count_mismatches(fx, fx->new)); break;
+	case CMD_EXIT: _exit(0);
+	case CMD_EXEC:
+		execl("/proc/self/exe", "stale_tlb", "--" EXIT_OPTION, (char *)NULL);
 		_exit(1);
 	}
 }
 
-static _Noreturn void live(struct bed *bed, int cpu)
+static _Noreturn void child_main(struct fixture *fx, int cpu)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	cpu_pin(cpu);
 	for (;;) {
-		int order = atomic_load(&line->asked);
+		int cmd = atomic_load(&channel->cmd);
 
-		if (!order)
+		if (!cmd)
 			continue;
-		obey(bed, order);
-		atomic_store(&line->asked, 0);
-		atomic_store(&line->done, order);
+		handle_cmd(fx, cmd);
+		atomic_store(&channel->cmd, 0);
+		atomic_store(&channel->done, cmd);
 	}
 }
 
-static void tell(enum order order)
+static void send_cmd(enum cmd cmd)
 {
-	atomic_store(&line->done, 0);
-	atomic_store(&line->asked, order);
-	while (order < EXIT && !atomic_load(&line->done))
+	atomic_store(&channel->done, 0);
+	atomic_store(&channel->cmd, cmd);
+	while (cmd < CMD_EXIT && !atomic_load(&channel->done))
 		sched_yield();
 }
 
-static void open_line(struct bed *bed)
+static void open_channel(struct fixture *fx)
 {
-	if (bed->cpu_count < 3 && !bed->options->off)
-		bed_skip(bed, "needs three CPUs");
-	line = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (line == MAP_FAILED)
+	if (fx->cpu_count < 3 && !fx->options->off)
+		test_skip(fx, "needs three CPUs");
+	channel = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (channel == MAP_FAILED)
 		die(EXIT_FAILED, "no shared memory: %m");
 }
 
-static void start_peer(struct bed *bed, int cpu)
+static void start_child(struct fixture *fx, int cpu)
 {
-	atomic_store(&line->asked, 0);
-	peer = fork();
-	if (!peer)
-		live(bed, cpu);
-	if (peer < 0)
+	atomic_store(&channel->cmd, 0);
+	child = fork();
+	if (!child)
+		child_main(fx, cpu);
+	if (child < 0)
 		die(EXIT_FAILED, "fork: %m");
-	tell(TOUCH);
-	if (atomic_load(&line->wrong))
-		bed_broken(bed, "the child does not see what the parent wrote");
+	send_cmd(CMD_CHECK_OLD);
+	if (atomic_load(&channel->mismatches))
+		test_error(fx, "the child does not read what the parent wrote");
 }
 
-static void end_peer(struct bed *bed, enum order how)
+static void end_child(struct fixture *fx, enum cmd cmd)
 {
-	tell(how);
-	if (bed_reap(peer))
-		bed_broken(bed, "the child did not %s", how == EXEC ? "exec" : "exit");
+	send_cmd(cmd);
+	if (reap_child(child))
+		test_error(fx, "the child did not %s", cmd == CMD_EXEC ? "exec" : "exit");
 }
 
-static void open_fork(struct bed *bed)
+static void fixture_setup_fork(struct fixture *fx)
 {
-	open_line(bed);
-	bed_map_anon(bed, bed->pages);
+	open_channel(fx);
+	fixture_map_anon(fx, fx->pages);
 }
 
-static void arrange_fork(struct bed *bed)
+static void setup_fork(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->old);
-	start_peer(bed, bed->cpus[2]);
+	write_pages(fx->base, fx->pages, fx->old);
+	start_child(fx, fx->cpus[CHILD_CPU]);
 }
 
-/* The child writes its copy, goes, and the parent writes what has become its own. */
-static bool act_fork(struct bed *bed)
+/* The child writes its copies and exits; then the parent writes the pages, which are now its own. */
+static bool trigger_fork(struct fixture *fx)
 {
-	tell(WRITE);
-	bed_judge(bed, SEES_OLD);
-	tell(CHECK_NEW);
-	if (atomic_load(&line->wrong))
-		bed_stale(bed, "%" PRIu64 " pages of the child are not what it wrote", atomic_load(&line->wrong));
-	end_peer(bed, EXIT);
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return true;
+	send_cmd(CMD_WRITE);
+	fixture_check(fx, EXPECT_OLD);
+	send_cmd(CMD_CHECK_NEW);
+	if (atomic_load(&channel->mismatches))
+		test_stale(fx, "the child does not read what it wrote in %" PRIu64 " pages",
+			   atomic_load(&channel->mismatches));
+	end_child(fx, CMD_EXIT);
+	return trigger_store(fx);
 }
 
-static void open_shared(struct bed *bed)
+static void fixture_setup_shared(struct fixture *fx)
 {
-	open_line(bed);
-	file_open(bed);
+	open_channel(fx);
+	file_fixture_setup(fx);
 }
 
-static void arrange_shared(struct bed *bed)
+static void setup_shared(struct fixture *fx)
 {
-	file_arrange(bed);
-	start_peer(bed, bed->cpus[2]);
+	file_setup(fx);
+	start_child(fx, fx->cpus[CHILD_CPU]);
 }
 
-static bool act_leave(struct bed *bed)
+static bool trigger_child_ends(struct fixture *fx)
 {
-	end_peer(bed, bed_random(bed, 2) ? EXEC : EXIT);
-	bed_judge(bed, SEES_OLD);
-	return file_write(bed, bed->fresh);
+	end_child(fx, fixture_random(fx, 2) ? CMD_EXEC : CMD_EXIT);
+	fixture_check(fx, EXPECT_OLD);
+	return file_write(fx, fx->new);
 }
 
 /*
- * A folio that one process maps writable and another one read-only: half of it is not for the child. Who flushes at
- * once for the first must do so for the second, which runs where the first never does: then the frames are free.
+ * mixed: the parent maps a folio writable, and its child maps the first half of it read-only. If migration flushes at
+ * once because of the parent's writable mapping, it must also flush for the child, which runs on a CPU where the parent
+ * never runs, because the old frames are then free at once.
  */
-static char *folio;
-static uint64_t left;	/* frame that the folio was in */
+static uint64_t old_frame;	/* the folio's first */
 
-static void map_folio(struct bed *bed)
+static void fixture_setup_mixed(struct fixture *fx)
 {
-	if (mmap(folio, FOLIO_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(folio, FOLIO_BYTES, MADV_HUGEPAGE);
-	bed_write(folio, FOLIO_PAGES, bed->old);
-	if (folio_census(folio, FOLIO_BYTES, FOLIO_BYTES).exact != 1)
-		bed_broken(bed, "this is no folio of 64 KiB");
-	left = folio_frame(folio);
+	open_channel(fx);
+	fixture_setup_folio(fx);
 }
 
-static void open_mixed(struct bed *bed)
-{
-	open_line(bed);
-	if (!thp_allow_only(FOLIO_BYTES, false))
-		bed_skip(bed, "no folios of 64 KiB (CONFIG_TRANSPARENT_HUGEPAGE)");
-	folio = folio_reserve(FOLIO_ALIGN);
-	bed->step = FOLIO_BYTES;
-}
-
-/*
- * What the bed is for the parent, who moves it, or for the child, who reads its first half: what comes
- * first is what is deferred before the writable rest shows that it should not have been.
- */
-static void aim(struct bed *bed, bool child)
-{
-	bed->base = folio;
-	bed->pages = child ? FOLIO_PAGES / 2 : FOLIO_PAGES;
-}
-
-static bool overlaps(const char *memory, size_t bytes)
-{
-	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
-		if (folio_frame(memory + at) - left < FOLIO_PAGES)
-			return true;
-	return false;
-}
-
-/* Take folios of the node that it was on until its frames are among them, and fill them. */
-static void take_frames(int node)
+/* Allocate and write folios on the node that the folio was on, until one has its frames; then let the child read. */
+static void reuse_frames(int node)
 {
 	char *memory = mmap(NULL, FILL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool met = false;
+	bool reused = false;
 
 	if (memory == MAP_FAILED)
 		die(EXIT_FAILED, "no memory: %m");
 	madvise(memory, FILL_BYTES, MADV_HUGEPAGE);
 	node_bind(memory, FILL_BYTES, node);
-	for (size_t at = 0; at < FILL_BYTES && !met; at += FOLIO_BYTES) {
-		for (size_t i = 0; i < FOLIO_BYTES; i += sizeof(uint64_t))
-			*(volatile uint64_t *)(memory + at + i) = PATTERN;
-		met = overlaps(memory + at, FOLIO_BYTES);
+	for (size_t at = 0; at < FILL_BYTES && !reused; at += FOLIO_BYTES) {
+		write_pattern(memory + at, FOLIO_BYTES);
+		for (size_t i = 0; i < FOLIO_BYTES; i += PAGE_BYTES)
+			reused |= folio_frame(memory + at + i) - old_frame < FOLIO_PAGES;
 	}
-	atomic_store(&line->wrong, 0);
-	tell(TOUCH);
+	send_cmd(CMD_CHECK_OLD);
 	munmap(memory, FILL_BYTES);
 }
 
-static void round_mixed(struct bed *bed)
+static void run_mixed(struct fixture *fx)
 {
 	uint64_t before = migrc_number("counters/flushed_mixed");
 
-	map_folio(bed);
-	if (madvise(folio + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
-		bed_broken(bed, "madvise: MADV_DONTFORK");
-	aim(bed, true);
-	/* Words are counted from the base. */
-	bed_write(bed->base, bed->pages, bed->old);
-	start_peer(bed, bed->cpus[3]);
-	aim(bed, false);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
-	bed->report->acted += bed->options->off || migrc_number("counters/flushed_mixed") > before;
-	aim(bed, true);
-	take_frames(bed_other_node(bed, bed->base));
-	if (atomic_load(&line->wrong))
-		bed_stale(bed, "round %" PRIu64 ": the child sees others' content in %" PRIu64 " pages",
-			  bed->report->rounds, atomic_load(&line->wrong));
-	end_peer(bed, EXIT);
+	/*
+	 * The fixture is the whole folio for the parent, which moves it, but its first half for the child, which reads
+	 * it. Migration unmaps the first half first and may defer its flush, before the writable PTEs of the second
+	 * half show that it may not.
+	 */
+	fx->pages = FOLIO_PAGES;
+	setup_folio(fx);
+	old_frame = folio_frame(fx->base);
+	if (madvise(fx->base + FOLIO_BYTES / 2, FOLIO_BYTES / 2, MADV_DONTFORK))
+		test_error(fx, "madvise: MADV_DONTFORK");
+	fx->pages = FOLIO_PAGES / 2;
+	start_child(fx, fx->cpus[READER_CPU]);
+	fx->pages = FOLIO_PAGES;
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
+	fx->report->triggered += fx->options->off || migrc_number("counters/flushed_mixed") > before;
+	fx->pages = FOLIO_PAGES / 2;
+	reuse_frames(fixture_other_node(fx, fx->base));
+	if (atomic_load(&channel->mismatches))
+		test_stale(fx, "the child reads other content in %" PRIu64 " pages", atomic_load(&channel->mismatches));
+	end_child(fx, CMD_EXIT);
 }
 
-const struct event peer_events[] = {
+const struct test child_tests[] = {
 	{
-		.name = "fork_child", .what = "a child writes its copy, then the parent its own",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = open_fork, .arrange = arrange_fork, .act = act_fork,
+		.name = "fork_child", .description = "a child writes its copies, then the parent its pages",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_fork, .setup = setup_fork, .trigger = trigger_fork,
 	}, {
-		.name = "exec_exit", .what = "a process that shares the file exits or execs, then it is written",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = open_shared, .arrange = arrange_shared, .act = act_leave, .close = file_close,
+		.name = "exec_exit", .description = "a process that maps a file ends, then the file is written",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_shared, .fixture_teardown = file_fixture_teardown,
+		.setup = setup_shared, .trigger = trigger_child_ends,
 	}, {
-		.name = "mixed", .what = "a folio mapped writable here, read-only there moves; others take its frames",
-		.machine = true, .acted = 50,
-		.open = open_mixed, .round = round_mixed,
+		.name = "mixed", .description = "a folio is mapped writable and, by a child, read-only; frame reuse",
+		.machine = true, .min_triggered = 50,
+		.fixture_setup = fixture_setup_mixed, .run_round = run_mixed,
 	},
 	{ 0 }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A file, mapped through a descriptor that cannot write, and changed by someone who opens it for writing. */
+/* Pages of a file, mapped through a read-only descriptor and changed through one that is open for writing. */
 #include "file.h"
 
 #include <errno.h>
@@ -13,143 +13,133 @@
 
 #include "util.h"
 
-static char path[256], source_path[sizeof(path)];
-static int reading = -1, writing = -1;
-static uint64_t refused;
+static char path[256], new_path[sizeof(path)];
+static int read_fd = -1, write_fd = -1;
+static uint64_t skipped_before;
 
-static size_t bytes_of(const struct bed *bed)
+static bool write_words(int fd, const struct fixture *fx, uint64_t value)
 {
-	return bed->pages * PAGE_BYTES;
-}
-
-static bool put_words(int fd, const struct bed *bed, uint64_t value)
-{
-	for (size_t i = 0; i < bed->pages; i++) {
-		uint64_t written = word(value, i);
+	for (size_t i = 0; i < fx->pages; i++) {
+		uint64_t written = page_word(value, i);
 
 		if (pwrite(fd, &written, sizeof(written), i * PAGE_BYTES) != sizeof(written))
 			return false;
 	}
-	/* Dirty pages of a disk move too, but not all at once. */
+	/* Clean the pages: dirty pages of a disk file migrate, too, but not all in one move. */
 	return !fsync(fd);
 }
 
-static bool fill(const char *name, const struct bed *bed, uint64_t value)
+static bool write_file(const char *name, const struct fixture *fx, uint64_t value)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	bool done = fd >= 0 && !ftruncate(fd, bytes_of(bed)) && put_words(fd, bed, value);
+	bool done = fd >= 0 && !ftruncate(fd, fixture_bytes(fx)) && write_words(fd, fx, value);
 
 	if (fd >= 0)
 		close(fd);
 	return done;
 }
 
-bool file_write(struct bed *bed, uint64_t value)
+bool file_write(struct fixture *fx, uint64_t value)
 {
-	bool done = fill(path, bed, value);
+	bool done = write_file(path, fx, value);
 
 	if (!done)
-		bed_broken(bed, "%s: %s", path, strerror(errno));
+		test_error(fx, "%s: %s", path, strerror(errno));
 	return done;
 }
 
-static void require_kind(struct bed *bed)
+void file_fixture_setup(struct fixture *fx)
 {
-	struct statfs about;
+	struct statfs fs;
 
-	if (statfs(bed->options->dir, &about))
-		bed_skip(bed, "%s: %s", bed->options->dir, strerror(errno));
-	if (about.f_type != TMPFS_MAGIC && about.f_type != EXT4_SUPER_MAGIC)
-		bed_skip(bed, "%s is neither on tmpfs nor on ext4", bed->options->dir);
-}
-
-void file_open(struct bed *bed)
-{
-	require_kind(bed);
-	snprintf(path, sizeof(path), "%s/litmus-%d", bed->options->dir, (int)getpid());
-	snprintf(source_path, sizeof(source_path), "%s/litmus-%d.new", bed->options->dir, (int)getpid());
-	if (!fill(path, bed, 0))
+	if (statfs(fx->options->dir, &fs))
+		test_skip(fx, "%s: %s", fx->options->dir, strerror(errno));
+	if (fs.f_type != TMPFS_MAGIC && fs.f_type != EXT4_SUPER_MAGIC)
+		test_skip(fx, "%s is neither on tmpfs nor on ext4", fx->options->dir);
+	snprintf(path, sizeof(path), "%s/stale_tlb-%d", fx->options->dir, (int)getpid());
+	snprintf(new_path, sizeof(new_path), "%s/stale_tlb-%d.new", fx->options->dir, (int)getpid());
+	if (!write_file(path, fx, 0))
 		die(EXIT_FAILED, "%s: %m", path);
-	reading = open(path, O_RDONLY | O_CLOEXEC);
-	bed->base = mmap(NULL, bytes_of(bed), PROT_READ, MAP_SHARED, reading, 0);
-	if (bed->base == MAP_FAILED)
+	read_fd = open(path, O_RDONLY | O_CLOEXEC);
+	fx->base = mmap(NULL, fixture_bytes(fx), PROT_READ, MAP_SHARED, read_fd, 0);
+	if (fx->base == MAP_FAILED)
 		die(EXIT_FAILED, "%s: %m", path);
 }
 
-void file_close(struct bed *bed)
+void file_fixture_teardown(struct fixture *fx)
 {
-	munmap(bed->base, bytes_of(bed));
-	close(reading);
+	munmap(fx->base, fixture_bytes(fx));
+	close(read_fd);
 	unlink(path);
-	unlink(source_path);
+	unlink(new_path);
 }
 
-void file_arrange(struct bed *bed)
+void file_setup(struct fixture *fx)
 {
-	file_write(bed, bed->old);
+	file_write(fx, fx->old);
 }
 
-static bool act_write(struct bed *bed)
+static bool trigger_write(struct fixture *fx)
 {
-	return file_write(bed, bed->fresh);
+	return file_write(fx, fx->new);
 }
 
-static void arrange_open_already(struct bed *bed)
+static void setup_open_already(struct fixture *fx)
 {
-	file_arrange(bed);
-	writing = open(path, O_WRONLY | O_CLOEXEC);
-	refused = migrc_number("counters/skipped_file");
+	file_setup(fx);
+	write_fd = open(path, O_WRONLY | O_CLOEXEC);
+	skipped_before = migrc_number("counters/skipped_file");
 }
 
-static bool act_open_already(struct bed *bed)
+static bool trigger_open_already(struct fixture *fx)
 {
-	bool done = put_words(writing, bed, bed->fresh);
+	bool done = write_words(write_fd, fx, fx->new);
 
-	close(writing);
-	return done && (bed->options->off || migrc_number("counters/skipped_file") > refused);
+	close(write_fd);
+	return done && (fx->options->off || migrc_number("counters/skipped_file") > skipped_before);
 }
 
-static bool act_truncate(struct bed *bed)
+static bool trigger_truncate(struct fixture *fx)
 {
-	return !truncate(path, 0) && !truncate(path, bytes_of(bed));
+	return !truncate(path, 0) && !truncate(path, fixture_bytes(fx));
 }
 
-static bool act_punch(struct bed *bed)
+static bool trigger_punch(struct fixture *fx)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes_of(bed));
+	bool done = fd >= 0 && !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, fixture_bytes(fx));
 
 	close(fd);
 	return done;
 }
 
-static bool act_mmap_write(struct bed *bed)
+static bool trigger_mmap_write(struct fixture *fx)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
-	char *shared = mmap(NULL, bytes_of(bed), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *shared = mmap(NULL, fixture_bytes(fx), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	bool mapped = shared != MAP_FAILED;
 
 	if (mapped) {
-		bed_write(shared, bed->pages, bed->fresh);
-		/* While it is mapped: to unmap anything flushes the whole space. */
-		bed_judge(bed, SEES_NEW);
-		munmap(shared, bytes_of(bed));
+		write_pages(shared, fx->pages, fx->new);
+		/* Check before munmap(), which flushes the whole mm. */
+		fixture_check(fx, EXPECT_NEW);
+		munmap(shared, fixture_bytes(fx));
 	}
 	close(fd);
 	return mapped;
 }
 
-static void arrange_copy(struct bed *bed)
+static void setup_copy(struct fixture *fx)
 {
-	if (!fill(source_path, bed, bed->fresh))
-		bed_broken(bed, "%s: %s", source_path, strerror(errno));
-	file_arrange(bed);
+	if (!write_file(new_path, fx, fx->new))
+		test_error(fx, "%s: %s", new_path, strerror(errno));
+	file_setup(fx);
 }
 
-static bool act_copy(struct bed *bed)
+static bool trigger_copy(struct fixture *fx)
 {
-	int from = open(source_path, O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CLOEXEC);
-	size_t left = bytes_of(bed);
+	int from = open(new_path, O_RDONLY | O_CLOEXEC), to = open(path, O_WRONLY | O_CLOEXEC);
+	size_t left = fixture_bytes(fx);
 	ssize_t done = 1;
 
 	while (left && done > 0) {
@@ -161,31 +151,37 @@ static bool act_copy(struct bed *bed)
 	return !left;
 }
 
-const struct event file_events[] = {
+const struct test file_tests[] = {
 	{
-		.name = "file_write", .what = "a file opened for writing, and written",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = file_arrange, .act = act_write, .close = file_close,
+		.name = "file_write", .description = "a file is opened for writing and written",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = file_setup, .trigger = trigger_write,
 	}, {
-		.name = "file_open_already", .what = "a file that was open for writing before it moved",
-		.sees = SEES_NEW, .acted = 50, .never_deferred = true,
-		.open = file_open, .arrange = arrange_open_already, .act = act_open_already, .close = file_close,
+		.name = "file_open_already", .description = "a file that was opened for writing before the move",
+		.expect = EXPECT_NEW, .min_triggered = 50, .never_deferred = true,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = setup_open_already, .trigger = trigger_open_already,
 	}, {
-		.name = "file_truncate", .what = "truncate(2) to nothing and back",
-		.sees = SEES_ZERO | SEES_FAULT, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = file_arrange, .act = act_truncate, .close = file_close,
+		.name = "file_truncate", .description = "truncate(2) to no bytes and back",
+		.expect = EXPECT_ZERO | EXPECT_FAULT, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = file_setup, .trigger = trigger_truncate,
 	}, {
-		.name = "file_punch", .what = "a hole punched",
-		.sees = SEES_ZERO, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = file_arrange, .act = act_punch, .close = file_close,
+		.name = "file_punch", .description = "fallocate(2) punches a hole",
+		.expect = EXPECT_ZERO, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = file_setup, .trigger = trigger_punch,
 	}, {
-		.name = "file_mmap_write", .what = "a file mapped writable elsewhere, and written there",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = file_arrange, .act = act_mmap_write, .close = file_close,
+		.name = "file_mmap_write", .description = "a file is mapped writable elsewhere and written there",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = file_setup, .trigger = trigger_mmap_write,
 	}, {
-		.name = "file_copy_range", .what = "copy_file_range(2) into the file",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = file_open, .arrange = arrange_copy, .act = act_copy, .close = file_close,
+		.name = "file_copy_range", .description = "copy_file_range(2) into the file",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = file_fixture_setup, .fixture_teardown = file_fixture_teardown,
+		.setup = setup_copy, .trigger = trigger_copy,
 	},
 	{ 0 }
 };

@@ -18,51 +18,57 @@
 #include "sysfs.h"
 #include "util.h"
 
-#define WARM_BYTES (32 * 1024)
-#define CONTROL "counters/ptes"
+#define STACK_BYTES (32 * 1024)
+#define DEFERRED_PTES "counters/ptes"
 
-static void note(struct bed *bed, const char *format, va_list args)
-{
-	if (!bed->report->reason[0])
-		vsnprintf(bed->report->reason, sizeof(bed->report->reason), format, args);
-}
-
-void bed_skip(struct bed *bed, const char *format, ...)
+void test_skip(struct fixture *fx, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(bed->report->reason, sizeof(bed->report->reason), format, args);
+	vsnprintf(fx->report->reason, sizeof(fx->report->reason), format, args);
 	va_end(args);
 	exit(EXIT_MISSING);
 }
 
-void bed_broken(struct bed *bed, const char *format, ...)
+/* Keep the reason of the first error or stale read. */
+static void set_reason(struct report *report, const char *format, va_list args)
+{
+	size_t size = sizeof(report->reason);
+	int used;
+
+	if (report->reason[0])
+		return;
+	used = snprintf(report->reason, size, "round %" PRIu64 ": ", report->rounds);
+	vsnprintf(report->reason + used, size - used, format, args);
+}
+
+void test_error(struct fixture *fx, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	note(bed, format, args);
+	set_reason(fx->report, format, args);
 	va_end(args);
-	bed->report->broken++;
+	fx->report->errors++;
 }
 
-void bed_stale(struct bed *bed, const char *format, ...)
+void test_stale(struct fixture *fx, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	note(bed, format, args);
+	set_reason(fx->report, format, args);
 	va_end(args);
-	bed->report->stale++;
+	fx->report->stale++;
 }
 
-uint64_t bed_random(struct bed *bed, uint64_t below)
+uint64_t fixture_random(struct fixture *fx, uint64_t below)
 {
-	return xorshift64(&bed->random) % below;
+	return xorshift64(&fx->random) % below;
 }
 
-int bed_reap(pid_t child)
+int reap_child(pid_t child)
 {
 	int status;
 
@@ -72,7 +78,7 @@ int bed_reap(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-bool bed_debugfs(void)
+bool mount_debugfs(void)
 {
 	if (access(THP_SPLIT_FILE, F_OK))
 		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
@@ -81,56 +87,102 @@ bool bed_debugfs(void)
 	return !access("/sys/kernel/debug", X_OK);
 }
 
-char *bed_map_anon(struct bed *bed, size_t pages)
+char *fixture_map_anon(struct fixture *fx, size_t pages)
 {
-	size_t bytes = pages * PAGE_BYTES;
-	/* At no page table's start: mremap() would move whole page tables as such, and flush them as such. */
-	char *base = folio_reserve(bytes + FOLIO_ALIGN) + 3 * PAGE_BYTES;
-
-	if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(base, bytes, MADV_NOHUGEPAGE);
-	bed->base = base;
-	bed->pages = pages;
-	return base;
+	fx->base = folio_reserve(pages * PAGE_BYTES + FOLIO_ALIGN) + 3 * PAGE_BYTES;
+	fx->pages = pages;
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	return fx->base;
 }
 
-static void pad(char *base, size_t pages)
+void fixture_remap_anon(struct fixture *fx, int advice)
 {
-	bed_write(base, pages, 0);
+	if (mmap(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		die(EXIT_FAILED, "no memory: %m");
+	madvise(fx->base, fixture_bytes(fx), advice);
+}
+
+static void make_padding(char *base, size_t pages)
+{
+	write_pages(base, pages, 0);
 	if (mprotect(base, pages * PAGE_BYTES, PROT_READ))
 		die(EXIT_FAILED, "mprotect: %m");
 }
 
-void bed_pad(struct bed *bed, size_t before, size_t after)
+void fixture_add_padding(struct fixture *fx, size_t before, size_t after)
 {
-	pad(bed->base, before);
-	bed->base += before * PAGE_BYTES;
-	bed->pages -= before + after;
-	pad(bed->base + bed->pages * PAGE_BYTES, after);
-	bed->before = before;
-	bed->after = after;
+	make_padding(fx->base, before);
+	fx->base += before * PAGE_BYTES;
+	fx->pages -= before + after;
+	make_padding(fx->base + fx->pages * PAGE_BYTES, after);
+	fx->padding_before = before;
+	fx->padding_after = after;
 }
 
-void bed_write(char *base, size_t pages, uint64_t value)
+void write_pages(char *base, size_t pages, uint64_t value)
 {
 	for (size_t i = 0; i < pages; i++)
-		*(volatile uint64_t *)(base + i * PAGE_BYTES) = word(value, i);
+		*(volatile uint64_t *)(base + i * PAGE_BYTES) = page_word(value, i);
 }
 
-void bed_fork_once(struct bed *bed)
+void write_pattern(char *memory, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += sizeof(uint64_t))
+		*(volatile uint64_t *)(memory + at) = UINT64_C(0x5555555555555555);
+}
+
+void fixture_fork_and_reap(struct fixture *fx)
 {
 	pid_t child = fork();
 
 	if (!child)
 		_exit(0);
-	if (child < 0 || bed_reap(child))
-		bed_broken(bed, "fork: %s", strerror(errno));
+	if (child < 0 || reap_child(child))
+		test_error(fx, "fork: %s", strerror(errno));
 }
 
-int bed_other_node(const struct bed *bed, void *page)
+void setup_forked(struct fixture *fx)
 {
-	const int *nodes = bed->options->nodes;
+	write_pages(fx->base, fx->pages, fx->old);
+	fixture_fork_and_reap(fx);
+}
+
+void setup_protected(struct fixture *fx)
+{
+	bool done = !mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE);
+
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!done || mprotect(fx->base, fixture_bytes(fx), PROT_READ))
+		test_error(fx, "mprotect: %s", strerror(errno));
+}
+
+bool trigger_store(struct fixture *fx)
+{
+	write_pages(fx->base, fx->pages, fx->new);
+	return true;
+}
+
+void fixture_setup_folio(struct fixture *fx)
+{
+	if (!thp_allow_only(FOLIO_BYTES, false))
+		test_skip(fx, "no 64-KiB folios (CONFIG_TRANSPARENT_HUGEPAGE)");
+	fx->base = folio_reserve(FOLIO_ALIGN);
+	fx->pages = FOLIO_PAGES;
+	fx->step = FOLIO_BYTES;
+}
+
+void setup_folio(struct fixture *fx)
+{
+	fixture_remap_anon(fx, MADV_HUGEPAGE);
+	write_pages(fx->base, fx->pages, fx->old);
+	if (folio_census(fx->base, FOLIO_BYTES, FOLIO_BYTES).exact != 1)
+		test_error(fx, "the kernel allocated no 64-KiB folio");
+}
+
+int fixture_other_node(const struct fixture *fx, void *page)
+{
+	const int *nodes = fx->options->nodes;
 	int where;
 
 	if (move_pages(0, 1, &page, NULL, &where, 0) || where < 0)
@@ -138,125 +190,138 @@ int bed_other_node(const struct bed *bed, void *page)
 	return where == nodes[0] ? nodes[1] : nodes[0];
 }
 
-bool bed_absent(const struct bed *bed, size_t index)
+int fixture_node(const struct fixture *fx, void *page)
 {
-	return folio_frame(bed->base + index * PAGE_BYTES) == UINT64_MAX;
+	return fx->options->nodes[0] + fx->options->nodes[1] - fixture_other_node(fx, page);
 }
 
-bool bed_under_way(const struct bed *bed)
+bool fixture_page_absent(const struct fixture *fx, size_t index)
 {
-	return bed_absent(bed, bed->pages - 1);
+	return folio_frame(fx->base + index * PAGE_BYTES) == UINT64_MAX;
 }
 
-void bed_move(struct bed *bed)
+bool fixture_all_unmapped(const struct fixture *fx)
 {
-	int node = bed_other_node(bed, bed->base);
-	uint64_t before = migrc_number(CONTROL);
-	size_t padding = bed->before + bed->after;
-
-	moveset_retarget(&bed->set, bed->base - bed->before * PAGE_BYTES, (padding + bed->pages) * PAGE_BYTES, bed->step);
-	bed->moved = moveset_move(&bed->set, node, MPOL_MF_MOVE_ALL, false).moved;
-	bed->was_deferred = migrc_number(CONTROL) > before + padding;
-	bed->report->moved += bed->moved;
+	return fixture_page_absent(fx, fx->pages - 1);
 }
 
-static const char *name_of(unsigned int seen)
+void fixture_move(struct fixture *fx)
 {
-	switch (seen) {
-	case SEES_OLD: return "old";
-	case SEES_NEW: return "new";
-	case SEES_ZERO: return "zero";
-	case SEES_FAULT: return "a fault";
-	default: return "something else";
+	int node = fixture_other_node(fx, fx->base);
+	uint64_t before = migrc_number(DEFERRED_PTES);
+	size_t padding = fx->padding_before + fx->padding_after;
+
+	moveset_retarget(&fx->set, fx->base - fx->padding_before * PAGE_BYTES, (padding + fx->pages) * PAGE_BYTES,
+			 fx->step);
+	fx->moved = moveset_move(&fx->set, node, MPOL_MF_MOVE_ALL, false).moved;
+	fx->was_deferred = migrc_number(DEFERRED_PTES) > before + padding;
+	fx->report->moved += fx->moved;
+}
+
+static const char *expect_name(unsigned int read)
+{
+	switch (read) {
+	case EXPECT_OLD: return "old content";
+	case EXPECT_NEW: return "new content";
+	case EXPECT_ZERO: return "zero content";
+	case EXPECT_FAULT: return "a fault";
+	default: return "unknown content";
 	}
 }
 
-static unsigned int kind_of(const struct bed *bed, size_t index)
+/* Classify a result of the reader as one of enum expect, or as 0, another content. */
+static unsigned int classify(const struct fixture *fx, size_t index)
 {
-	const struct sight *sight = &bed->reader->sights[index];
+	const struct read_result *result = &fx->reader->results[index];
 
-	if (sight->fault)
-		return SEES_FAULT;
-	if (sight->value == word(bed->fresh, index))
-		return SEES_NEW;
-	if (sight->value == word(bed->old, index))
-		return SEES_OLD;
-	return sight->value ? 0 : SEES_ZERO;
+	if (result->fault)
+		return EXPECT_FAULT;
+	if (result->value == page_word(fx->new, index))
+		return EXPECT_NEW;
+	if (result->value == page_word(fx->old, index))
+		return EXPECT_OLD;
+	return result->value ? 0 : EXPECT_ZERO;
 }
 
-void bed_judge(struct bed *bed, unsigned int sees)
+void fixture_check(struct fixture *fx, unsigned int expect)
 {
-	reader_look(bed->reader, bed->base, bed->pages);
-	for (size_t i = 0; i < bed->pages; i++) {
-		unsigned int seen = kind_of(bed, i);
+	reader_sample(fx->reader, fx->base, fx->pages);
+	for (size_t i = 0; i < fx->pages; i++) {
+		unsigned int read = classify(fx, i);
 
-		if (seen & sees)
+		if (read & expect)
 			continue;
-		/* A fault shows nothing, so it is never stale. */
-		if (seen == SEES_FAULT)
-			bed_broken(bed, "round %" PRIu64 ": page %zu faults", bed->report->rounds, i);
+		/* A fault returns no data, so it is never stale. */
+		if (read == EXPECT_FAULT)
+			test_error(fx, "page %zu faults", i);
 		else
-			bed_stale(bed, "round %" PRIu64 ": page %zu shows 0x%" PRIx64 ", %s content",
-				  bed->report->rounds, i, bed->reader->sights[i].value, name_of(seen));
+			test_stale(fx, "page %zu reads 0x%" PRIx64 ": %s", i, fx->reader->results[i].value,
+				   expect_name(read));
 		return;
 	}
 }
 
-/* After a fork the first store to each page of one's own is a fault, which makes the kernel flush: let it be now. */
-static void warm_up(void)
+/*
+ * After a fork this process's first store to each page of its own faults, and the kernel then does a pending flush.
+ * Take the faults of the stack now, because after the move they would do the flush that it deferred.
+ */
+static void touch_stack(void)
 {
-	volatile char stack[WARM_BYTES];
+	volatile char stack[STACK_BYTES];
 
 	for (size_t i = 0; i < sizeof(stack); i += 64)
 		stack[i] = 1;
-	migrc_number(CONTROL);
+	migrc_number(DEFERRED_PTES);
 }
 
-void bed_touch(struct bed *bed)
+void fixture_fill_tlb(struct fixture *fx)
 {
-	warm_up();
-	reader_look(bed->reader, bed->base, bed->pages);
-	for (size_t i = 0; i < bed->pages; i++)
-		if (kind_of(bed, i) != SEES_OLD) {
-			bed_broken(bed, "before the move page %zu shows 0x%" PRIx64 ", %s content", i,
-				   bed->reader->sights[i].value, name_of(kind_of(bed, i)));
-			return;
-		}
+	touch_stack();
+	reader_sample(fx->reader, fx->base, fx->pages);
+	for (size_t i = 0; i < fx->pages; i++) {
+		unsigned int read = classify(fx, i);
+
+		if (read == EXPECT_OLD)
+			continue;
+		test_error(fx, "page %zu reads 0x%" PRIx64 " before the move: %s", i, fx->reader->results[i].value,
+			   expect_name(read));
+		return;
+	}
 }
 
-static void quiet_round(struct bed *bed)
+static void run_default(struct fixture *fx)
 {
-	const struct event *event = bed->event;
+	const struct test *test = fx->test;
 	uint64_t frame = 0;
-	bool acted;
+	bool triggered;
 
-	event->arrange(bed);
-	bed_touch(bed);
-	if (event->sleeps)
-		reader_sleep(bed->reader);
-	bed_move(bed);
-	if (event->in_place)
-		frame = folio_frame(bed->base);
-	acted = event->act(bed);
-	bed_judge(bed, event->sees);
-	if (event->in_place)
-		acted = acted && frame == folio_frame(bed->base);
-	bed->report->acted += acted;
-	bed->report->deferred += bed->was_deferred;
+	test->setup(fx);
+	fixture_fill_tlb(fx);
+	if (test->reader_sleeps)
+		reader_sleep(fx->reader);
+	fixture_move(fx);
+	if (test->in_place)
+		frame = folio_frame(fx->base);
+	triggered = test->trigger(fx);
+	fixture_check(fx, test->expect);
+	if (test->in_place)
+		triggered = triggered && frame == folio_frame(fx->base);
+	fx->report->triggered += triggered;
+	fx->report->deferred += fx->was_deferred;
 }
 
-void bed_round(struct bed *bed)
+void fixture_run_round(struct fixture *fx)
 {
-	bed->old = bed->fresh + 1;
-	bed->fresh = bed->old + 1;
-	if (bed->event->round)
-		bed->event->round(bed);
+	fx->old = fx->new + 1;
+	fx->new = fx->old + 1;
+	if (fx->test->run_round)
+		fx->test->run_round(fx);
 	else
-		quiet_round(bed);
-	bed->report->rounds++;
+		run_default(fx);
+	fx->report->rounds++;
 }
 
-static void choose_cpus(struct bed *bed)
+static void choose_cpus(struct fixture *fx)
 {
 	cpu_set_t cpus;
 	int all[CPU_SETSIZE];
@@ -266,36 +331,38 @@ static void choose_cpus(struct bed *bed)
 		die(EXIT_FAILED, "sched_getaffinity: %m");
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &cpus))
-			all[bed->cpu_count++] = cpu;
-	if (bed->cpu_count < 2)
-		bed_skip(bed, "needs two CPUs");
-	for (unsigned int i = 0; i < 4; i++)
-		bed->cpus[i] = all[i < bed->cpu_count - 1 ? i : bed->cpu_count - 2];
-	bed->cpus[3] = all[bed->cpu_count - 1];
-	cpu_pin(bed->cpus[0]);
+			all[fx->cpu_count++] = cpu;
+	if (fx->cpu_count < 2)
+		test_skip(fx, "needs two CPUs");
+	for (unsigned int i = 0; i < READER_CPU; i++)
+		fx->cpus[i] = all[i < fx->cpu_count - 1 ? i : fx->cpu_count - 2];
+	fx->cpus[READER_CPU] = all[fx->cpu_count - 1];
+	cpu_pin(fx->cpus[MAIN_CPU]);
 }
 
-void bed_open(struct bed *bed, const struct event *event, const struct options *options, struct report *report)
+void fixture_setup(struct fixture *fx, const struct test *test, const struct options *options, struct report *report)
 {
-	*bed = (struct bed){ .event = event, .options = options, .report = report,
-			     .pages = event->pages ? event->pages : PAGES, .step = PAGE_BYTES,
-			     .random = options->seed * 2 + 1, .fresh = 1 };
-	if (event->machine && !options->machine)
-		bed_skip(bed, "it would take something from the whole machine: --machine, in a guest");
-	choose_cpus(bed);
+	*fx = (struct fixture){
+		.test = test, .options = options, .report = report,
+		.pages = test->pages ? test->pages : DEFAULT_PAGES, .step = PAGE_BYTES,
+		.random = options->seed * 2 + 1, .new = 1,
+	};
+	if (test->machine && !options->machine)
+		test_skip(fx, "takes CPUs, memory or settings from the whole machine: needs --machine, in a guest");
+	choose_cpus(fx);
 	guard_faults();
-	bed->reader = reader_new(bed->cpus[3]);
-	moveset_init(&bed->set, NULL, MOST_PAGES * PAGE_BYTES, PAGE_BYTES);
-	if (event->open)
-		event->open(bed);
+	fx->reader = reader_new(fx->cpus[READER_CPU]);
+	moveset_init(&fx->set, NULL, MAX_PAGES * PAGE_BYTES, PAGE_BYTES);
+	if (test->fixture_setup)
+		test->fixture_setup(fx);
 	else
-		bed_map_anon(bed, bed->pages);
+		fixture_map_anon(fx, fx->pages);
 }
 
-void bed_close(struct bed *bed)
+void fixture_teardown(struct fixture *fx)
 {
-	if (bed->event->close)
-		bed->event->close(bed);
-	reader_free(bed->reader);
-	moveset_free(&bed->set);
+	if (fx->test->fixture_teardown)
+		fx->test->fixture_teardown(fx);
+	reader_free(fx->reader);
+	moveset_free(&fx->set);
 }

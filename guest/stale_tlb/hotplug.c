@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory and CPUs that go and come back. */
+/* Hotplug of CPUs and memory. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -18,41 +18,35 @@
 #define MEMORY "/sys/devices/system/memory"
 
 static char cpu_file[64];
-static uint64_t block = UINT64_MAX;	/* the memory block that can be taken offline */
+static uint64_t block = UINT64_MAX;	/* the memory block that goes offline */
 static uint64_t block_pages;
-static const char *block_was;		/* what makes it again what it was: "online" or "online_movable" */
+static const char *block_state;		/* to restore at the end: "online" or "online_movable" */
 
-static void open_cpu(struct bed *bed)
+static void fixture_setup_cpu(struct fixture *fx)
 {
-	snprintf(cpu_file, sizeof(cpu_file), "/sys/devices/system/cpu/cpu%d/online", bed->cpus[3]);
+	snprintf(cpu_file, sizeof(cpu_file), "/sys/devices/system/cpu/cpu%d/online", fx->cpus[READER_CPU]);
 	if (access(cpu_file, W_OK))
-		bed_skip(bed, "CPU %d cannot be taken offline (CONFIG_HOTPLUG_CPU)", bed->cpus[3]);
-	bed_map_anon(bed, bed->pages);
+		test_skip(fx, "CPU %d cannot be taken offline (CONFIG_HOTPLUG_CPU)", fx->cpus[READER_CPU]);
+	fixture_map_anon(fx, fx->pages);
 }
 
-static void arrange_forked(struct bed *bed)
+static bool trigger_cpu(struct fixture *fx)
 {
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
+	bool offline = sysfs_write(cpu_file, "0");
+
+	if (!offline)
+		test_error(fx, "%s: %s", cpu_file, strerror(errno));
+	fixture_check(fx, EXPECT_OLD);
+	trigger_store(fx);
+	fixture_check(fx, EXPECT_NEW);
+	if (!sysfs_write(cpu_file, "1") || !reader_pin(fx->reader))
+		test_error(fx, "CPU %d does not come online: %s", fx->cpus[READER_CPU], strerror(errno));
+	return offline;
 }
 
-static bool act_cpu(struct bed *bed)
+static void fixture_teardown_cpu(struct fixture *fx)
 {
-	bool away = sysfs_write(cpu_file, "0");
-
-	if (!away)
-		bed_broken(bed, "%s: %s", cpu_file, strerror(errno));
-	bed_judge(bed, SEES_OLD);
-	bed_write(bed->base, bed->pages, bed->fresh);
-	bed_judge(bed, SEES_NEW);
-	if (!sysfs_write(cpu_file, "1") || !reader_pin(bed->reader))
-		bed_broken(bed, "CPU %d does not come back: %s", bed->cpus[3], strerror(errno));
-	return away;
-}
-
-static void close_cpu(struct bed *bed)
-{
-	(void)bed;
+	(void)fx;
 	sysfs_write(cpu_file, "1");
 }
 
@@ -64,21 +58,19 @@ static bool set_state(uint64_t number, const char *state)
 	return sysfs_write(path, state);
 }
 
-static bool is_movable(uint64_t number)
-{
-	char path[96], zone[64];
-
-	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
-	return sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
-}
-
-/* Once it has been offline it can hold movable memory only, and so can go again. */
+/* Online a block again as movable memory: it then holds nothing else, so that it can go offline again. */
 static bool make_movable(uint64_t number)
 {
-	block_was = is_movable(number) ? "online_movable" : "online";
+	char path[96], zone[64];
+	bool movable;
+
+	snprintf(path, sizeof(path), MEMORY "/memory%" PRIu64 "/valid_zones", number);
+	movable = sysfs_read_line(path, zone, sizeof(zone)) && !strcmp(zone, "Movable");
+	block_state = movable ? "online_movable" : "online";
 	return set_state(number, "offline") && set_state(number, "online_movable");
 }
 
+/* Find a block of a node's memory that can go offline. */
 static void find_block(int node)
 {
 	char path[64];
@@ -95,79 +87,64 @@ static void find_block(int node)
 		closedir(dir);
 }
 
-static void open_memory(struct bed *bed)
+static void fixture_setup_memory(struct fixture *fx)
 {
 	char bytes[32];
 
 	if (!sysfs_read_line(MEMORY "/block_size_bytes", bytes, sizeof(bytes)))
-		bed_skip(bed, "no memory hotplug (CONFIG_MEMORY_HOTREMOVE)");
+		test_skip(fx, "no memory hotplug (CONFIG_MEMORY_HOTREMOVE)");
 	block_pages = strtoull(bytes, NULL, 16) / PAGE_BYTES;
-	/* As it is without migrc. */
-	if (!bed->options->off)
+	/* Which block can go offline must not depend on migrc. */
+	if (!fx->options->off)
 		migrc_write("enabled", "0");
-	find_block(bed->options->nodes[1]);
-	if (!bed->options->off)
+	find_block(fx->options->nodes[1]);
+	if (!fx->options->off)
 		migrc_write("enabled", "1");
 	if (block == UINT64_MAX)
-		bed_skip(bed, "no block of node %d's memory can be taken offline", bed->options->nodes[1]);
-	bed_map_anon(bed, bed->pages);
+		test_skip(fx, "no block of node %d's memory can be taken offline", fx->options->nodes[1]);
+	fixture_map_anon(fx, fx->pages);
 }
 
-static bool in_block(const struct bed *bed)
+static void run_memory(struct fixture *fx)
 {
-	return folio_frame(bed->base) / block_pages == block;
-}
+	bool in_block;
 
-/* On the node whose only movable zone is the block. */
-static void place(struct bed *bed)
-{
-	size_t bytes = bed->pages * PAGE_BYTES;
-
-	if (mmap(bed->base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(bed->base, bytes, MADV_NOHUGEPAGE);
-	node_bind(bed->base, bytes, bed->options->nodes[1]);
-	arrange_forked(bed);
-}
-
-static void round_memory(struct bed *bed)
-{
-	bool placed;
-
-	place(bed);
-	placed = in_block(bed);
-	bed_touch(bed);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
+	/* Allocate on the node whose only movable zone is the block. */
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	node_bind(fx->base, fixture_bytes(fx), fx->options->nodes[1]);
+	setup_forked(fx);
+	in_block = folio_frame(fx->base) / block_pages == block;
+	fixture_fill_tlb(fx);
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
 	if (!set_state(block, "offline"))
-		bed_broken(bed, "memory block %" PRIu64 " does not go any more: %s", block, strerror(errno));
-	bed_judge(bed, SEES_OLD);
-	bed_write(bed->base, bed->pages, bed->fresh);
-	bed_judge(bed, SEES_NEW);
+		test_error(fx, "memory block %" PRIu64 " does not go offline: %s", block, strerror(errno));
+	fixture_check(fx, EXPECT_OLD);
+	trigger_store(fx);
+	fixture_check(fx, EXPECT_NEW);
 	if (!set_state(block, "online_movable"))
-		bed_broken(bed, "memory block %" PRIu64 " does not come back: %s", block, strerror(errno));
-	bed->report->acted += placed;
+		test_error(fx, "memory block %" PRIu64 " does not come online: %s", block, strerror(errno));
+	fx->report->triggered += in_block;
 }
 
-static void close_memory(struct bed *bed)
+static void fixture_teardown_memory(struct fixture *fx)
 {
-	munmap(bed->base, bed->pages * PAGE_BYTES);
+	munmap(fx->base, fixture_bytes(fx));
 	if (set_state(block, "offline"))
-		set_state(block, block_was);
+		set_state(block, block_state);
 }
 
-const struct event hotplug_events[] = {
+const struct test hotplug_tests[] = {
 	{
-		.name = "cpu_hotplug", .what = "the reader's CPU goes offline; stores; it comes back",
-		.machine = true,
-		.sees = SEES_NEW, .deferred = 50, .acted = 100,
-		.open = open_cpu, .arrange = arrange_forked, .act = act_cpu, .close = close_cpu,
+		.name = "cpu_hotplug", .description = "the reader's CPU goes offline, stores, the CPU comes online",
+		.machine = true, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 100,
+		.fixture_setup = fixture_setup_cpu, .fixture_teardown = fixture_teardown_cpu,
+		.setup = setup_forked, .trigger = trigger_cpu,
 	}, {
-		.name = "hot_unplug", .what = "the memory block that the pages have left goes offline and comes back",
-		.machine = true,
-		.deferred = 50, .acted = 50,
-		.open = open_memory, .round = round_memory, .close = close_memory,
+		.name = "hot_unplug", .description = "the memory block of the old frames goes offline, then online",
+		.machine = true, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_memory, .fixture_teardown = fixture_teardown_memory,
+		.run_round = run_memory,
 	},
 	{ 0 }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory that fails, or is said to: the page that is used now, or its old frame, which is in quarantine. */
+/* Memory failure and soft offline of the page that is in use, or of its old frame, which is in quarantine. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -22,9 +22,9 @@
 #define SOFT_OFFLINE "/sys/devices/system/memory/soft_offline_page"
 
 static uint64_t poisoned = UINT64_MAX;
-static uint64_t source;		/* the frame that the page is about to leave */
+static uint64_t old_frame;
 
-/* Best effort: where the kernel cannot, the machine has a page less. */
+/* Best effort: if the kernel cannot unpoison the frame, the machine has a page less. */
 static void unpoison(void)
 {
 	char frame[32];
@@ -36,118 +36,114 @@ static void unpoison(void)
 	poisoned = UINT64_MAX;
 }
 
-static void open_failure(struct bed *bed)
+static void fixture_setup_failure(struct fixture *fx)
 {
-	bed_debugfs();
-	bed_map_anon(bed, bed->pages);
+	mount_debugfs();
+	fixture_map_anon(fx, fx->pages);
 }
 
-static void arrange(struct bed *bed)
+static void setup_poison(struct fixture *fx)
 {
-	size_t bytes = bed->pages * PAGE_BYTES;
-
-	if (mmap(bed->base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
 	unpoison();
-	madvise(bed->base, bytes, MADV_NOHUGEPAGE);
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
+	setup_forked(fx);
 }
 
-static void open_source(struct bed *bed)
+static void fixture_setup_old_frame(struct fixture *fx)
 {
-	open_failure(bed);
+	fixture_setup_failure(fx);
 	if (access(POISON, W_OK) || access(SOFT_OFFLINE, W_OK))
-		bed_skip(bed, "no failure of a frame (CONFIG_HWPOISON_INJECT, root)");
+		test_skip(fx, "no error injection by frame (CONFIG_HWPOISON_INJECT, root)");
 }
 
-static void arrange_source(struct bed *bed)
+static void setup_old_frame(struct fixture *fx)
 {
-	arrange(bed);
-	source = folio_frame(bed->base);
+	setup_poison(fx);
+	old_frame = folio_frame(fx->base);
 }
 
-static bool injected(struct bed *bed, int advice)
+static bool inject(struct fixture *fx, int advice)
 {
-	poisoned = folio_frame(bed->base);
-	if (!madvise(bed->base, bed->pages * PAGE_BYTES, advice))
+	poisoned = folio_frame(fx->base);
+	if (!madvise(fx->base, fixture_bytes(fx), advice))
 		return true;
 	poisoned = UINT64_MAX;
 	if (errno == EINVAL || errno == EPERM)
-		bed_skip(bed, "no memory failure (CONFIG_MEMORY_FAILURE, root)");
+		test_skip(fx, "no memory failure (CONFIG_MEMORY_FAILURE, root)");
 	return false;
 }
 
-static bool act_poison(struct bed *bed)
+static bool trigger_poison(struct fixture *fx)
 {
-	return injected(bed, MADV_HWPOISON);
+	return inject(fx, MADV_HWPOISON);
 }
 
-static bool act_soft(struct bed *bed)
+static bool trigger_soft(struct fixture *fx)
 {
-	bool done = injected(bed, MADV_SOFT_OFFLINE) && folio_frame(bed->base) != poisoned;
+	bool done = inject(fx, MADV_SOFT_OFFLINE) && folio_frame(fx->base) != poisoned;
 
-	bed_judge(bed, SEES_OLD);
-	bed_write(bed->base, bed->pages, bed->fresh);
+	fixture_check(fx, EXPECT_OLD);
+	trigger_store(fx);
 	return done;
 }
 
-/* The frame is kept back when it fails: who cannot find it as a free one leaves it as it is. */
-static bool lose_source(struct bed *bed, const char *file, uint64_t number)
+/*
+ * Take the old frame out of use while migrc holds it in quarantine. Unless migrc drains the quarantine first, the
+ * kernel does not find the frame among the free ones, and leaves it as it is.
+ */
+static bool take_old_frame(struct fixture *fx, const char *file, uint64_t number)
 {
 	char text[32];
 	bool done;
 
-	/* Whose frame is it now? */
-	if (!bed->was_deferred || folio_frame(bed->base) == source)
+	/* Without a deferral the frame may have another owner; after a failed move it is still this page's. */
+	if (!fx->was_deferred || folio_frame(fx->base) == old_frame)
 		return false;
-	poisoned = source;
+	poisoned = old_frame;
 	snprintf(text, sizeof(text), "0x%" PRIx64, number);
 	done = sysfs_write(file, text);
 	if (!done)
-		bed_stale(bed, "round %" PRIu64 ": frame 0x%" PRIx64 " is not taken out of use: %s",
-			  bed->report->rounds, source, strerror(errno));
+		test_stale(fx, "frame 0x%" PRIx64 " is not taken out of use: %s", old_frame, strerror(errno));
 	return done;
 }
 
-static bool act_poison_source(struct bed *bed)
+static bool trigger_poison_old_frame(struct fixture *fx)
 {
-	return lose_source(bed, POISON, source);
+	return take_old_frame(fx, POISON, old_frame);
 }
 
-static bool act_soft_source(struct bed *bed)
+static bool trigger_soft_old_frame(struct fixture *fx)
 {
-	return lose_source(bed, SOFT_OFFLINE, source * PAGE_BYTES);
+	return take_old_frame(fx, SOFT_OFFLINE, old_frame * PAGE_BYTES);
 }
 
-static void close_failure(struct bed *bed)
+static void fixture_teardown_failure(struct fixture *fx)
 {
-	munmap(bed->base, bed->pages * PAGE_BYTES);
+	munmap(fx->base, fixture_bytes(fx));
 	unpoison();
 }
 
-const struct event failure_events[] = {
+const struct test hwpoison_tests[] = {
 	{
-		.name = "memory_failure", .what = "the page fails (MADV_HWPOISON)",
-		.machine = true,
-		.pages = 1, .sees = SEES_FAULT, .deferred = 50, .acted = 50,
-		.open = open_failure, .arrange = arrange, .act = act_poison, .close = close_failure,
+		.name = "memory_failure", .description = "memory failure of the page (MADV_HWPOISON)",
+		.machine = true, .pages = 1, .expect = EXPECT_FAULT, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_failure, .fixture_teardown = fixture_teardown_failure,
+		.setup = setup_poison, .trigger = trigger_poison,
 	}, {
-		.name = "soft_offline", .what = "the content is taken elsewhere (MADV_SOFT_OFFLINE), then written",
-		.machine = true,
-		.pages = 1, .sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = open_failure, .arrange = arrange, .act = act_soft, .close = close_failure,
+		.name = "soft_offline", .description = "soft offline of the page (MADV_SOFT_OFFLINE), then stores",
+		.machine = true, .pages = 1, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_failure, .fixture_teardown = fixture_teardown_failure,
+		.setup = setup_poison, .trigger = trigger_soft,
 	}, {
-		.name = "source_failure", .what = "the frame that the page has left fails",
-		.machine = true,
-		.pages = 1, .sees = SEES_OLD, .deferred = 50, .acted = 50,
-		.open = open_source, .arrange = arrange_source, .act = act_poison_source, .close = close_failure,
+		.name = "source_failure", .description = "memory failure of the old frame",
+		.machine = true, .pages = 1, .expect = EXPECT_OLD, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_old_frame, .fixture_teardown = fixture_teardown_failure,
+		.setup = setup_old_frame, .trigger = trigger_poison_old_frame,
 	}, {
-		.name = "source_offline", .what = "the frame that the page has left is taken out of use",
-		.machine = true,
-		.pages = 1, .sees = SEES_OLD, .deferred = 50, .acted = 50,
-		.open = open_source, .arrange = arrange_source, .act = act_soft_source, .close = close_failure,
+		.name = "source_offline", .description = "soft offline of the old frame",
+		.machine = true, .pages = 1, .expect = EXPECT_OLD, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_old_frame, .fixture_teardown = fixture_teardown_failure,
+		.setup = setup_old_frame, .trigger = trigger_soft_old_frame,
 	},
 	{ 0 }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events that change page tables while the pages are under way: migration entries are in place, the flush is deferred,
- * and who finds such an entry sees nothing to flush. One thread moves all pages in one call, another one acts when all
- * are under way, or at a random moment.
+ * Page table changes during a move: migration entries are in place and the flush is deferred, so code that meets such
+ * an entry finds nothing to flush. A worker moves all pages in one call; this thread changes the page tables when all
+ * pages are unmapped, or at a random time.
  */
 #include "fixture.h"
 
@@ -14,123 +14,119 @@
 #include "util.h"
 #include "worker.h"
 
-/* As many as are flushed one by one: for more the whole address space is, which would cover up for what was left out. */
-#define WINDOW_PAGES 32
-/* mremap() flushes all that it moves if there is one page among it that is mapped. */
+/* The kernel flushes this many one by one; for more it flushes the whole mm, which would hide a missing flush. */
+#define MAX_FLUSHED_PAGES 32
+/* mremap() flushes all that it moves if one page of it is mapped. */
 #define REMAPPED_PAGES 2
-/* Behind them in a move: while it is at these, all of those are under way. */
+/* The padding follows the pages in a move: while the kernel is busy with it, all of the pages are unmapped. */
 #define PADDING 384
-#define BOTH (PROT_READ | PROT_WRITE)
 
 static struct worker mover;
-static char *elsewhere;
+static char *remap_target;
 
-static size_t bytes_of(const struct bed *bed)
+static void fixture_setup_in_flight(struct fixture *fx)
 {
-	return bed->pages * PAGE_BYTES;
+	fixture_map_anon(fx, fx->pages);
+	remap_target = fx->base;
+	fixture_map_anon(fx, fx->pages + PADDING);
+	fixture_add_padding(fx, 0, PADDING);
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
 }
 
-static void open_window(struct bed *bed)
+static void fixture_teardown_in_flight(struct fixture *fx)
 {
-	bed_map_anon(bed, bed->pages);
-	elsewhere = bed->base;
-	bed_map_anon(bed, bed->pages + PADDING);
-	bed_pad(bed, 0, PADDING);
-	worker_start(&mover, bed, bed->cpus[1], bed_move);
-}
-
-static void close_window(struct bed *bed)
-{
-	(void)bed;
+	(void)fx;
 	worker_stop(&mover);
 }
 
-static void arrange(struct bed *bed)
+static void setup_in_flight(struct fixture *fx)
 {
-	const int *nodes = bed->options->nodes;
-	int node = nodes[0] + nodes[1] - bed_other_node(bed, bed->base + bytes_of(bed));
+	int node = fixture_node(fx, fx->base + fixture_bytes(fx));
 
-	if (mmap(bed->base, bytes_of(bed), BOTH, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-		die(EXIT_FAILED, "no memory: %m");
-	madvise(bed->base, bytes_of(bed), MADV_NOHUGEPAGE);
-	/* Where the padding is, or it would stay behind. */
-	node_bind(bed->base, bytes_of(bed), node);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bytes_of(bed), PROT_READ);
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	/* Allocate on the padding's node, or the padding would not move with the pages. */
+	node_bind(fx->base, fixture_bytes(fx), node);
+	setup_protected(fx);
 }
 
-static bool act_munmap(struct bed *bed)
+static bool trigger_munmap(struct fixture *fx)
 {
-	return !munmap(bed->base, bytes_of(bed));
+	return !munmap(fx->base, fixture_bytes(fx));
 }
 
-static bool act_none(struct bed *bed)
+static bool trigger_prot_none(struct fixture *fx)
 {
-	return !mprotect(bed->base, bytes_of(bed), PROT_NONE);
+	return !mprotect(fx->base, fixture_bytes(fx), PROT_NONE);
 }
 
-static bool act_dontneed(struct bed *bed)
+static bool trigger_dontneed(struct fixture *fx)
 {
-	return !madvise(bed->base, bytes_of(bed), MADV_DONTNEED);
+	return !madvise(fx->base, fixture_bytes(fx), MADV_DONTNEED);
 }
 
-static bool act_mremap(struct bed *bed)
+static bool trigger_mremap(struct fixture *fx)
 {
-	return mremap(bed->base, bytes_of(bed), bytes_of(bed), MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere) != MAP_FAILED;
+	size_t bytes = fixture_bytes(fx);
+
+	return mremap(fx->base, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, remap_target) != MAP_FAILED;
 }
 
-/* What has been moved is what it was, wherever it is. */
-static void check_elsewhere(struct bed *bed)
+/* mremap() must not change the content. */
+static void check_remapped(struct fixture *fx)
 {
 	uint64_t value;
 
-	if (bed->event->act != act_mremap)
+	if (fx->test->trigger != trigger_mremap)
 		return;
-	for (size_t i = 0; i < bed->pages; i++)
-		if (!guarded_read(elsewhere + i * PAGE_BYTES, &value) || value != word(bed->old, i)) {
-			bed_broken(bed, "page %zu is not what it was at its new address", i);
+	for (size_t i = 0; i < fx->pages; i++)
+		if (!guarded_read(remap_target + i * PAGE_BYTES, &value) || value != page_word(fx->old, i)) {
+			test_error(fx, "page %zu has another content at its new address", i);
 			return;
 		}
 }
 
-static void round_window(struct bed *bed)
+static void run_in_flight(struct fixture *fx)
 {
-	bool acted;
+	bool triggered;
 
-	arrange(bed);
-	bed_touch(bed);
-	/* The moment that matters most, and any other one. */
-	if (bed_random(bed, 2))
-		worker_begin_until(&mover, bed_under_way);
+	setup_in_flight(fx);
+	fixture_fill_tlb(fx);
+	/* In the critical state all pages are unmapped: test it in half of the rounds, a random one in the rest. */
+	if (fixture_random(fx, 2))
+		worker_begin_until(&mover, fixture_all_unmapped);
 	else
 		worker_begin(&mover);
-	acted = bed->event->act(bed);
-	if (!acted)
-		bed_broken(bed, "%s: %s", bed->event->name, strerror(errno));
-	bed_judge(bed, bed->event->sees);
+	triggered = fx->test->trigger(fx);
+	if (!triggered)
+		test_error(fx, "%s: %s", fx->test->name, strerror(errno));
+	fixture_check(fx, fx->test->expect);
 	worker_wait(&mover);
-	check_elsewhere(bed);
-	bed->report->acted += acted;
-	bed->report->deferred += bed->was_deferred;
+	check_remapped(fx);
+	fx->report->triggered += triggered;
+	fx->report->deferred += fx->was_deferred;
 }
 
-const struct event window_events[] = {
+const struct test in_flight_tests[] = {
 	{
-		.name = "munmap", .what = "munmap(2) while the pages are under way",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_munmap, .close = close_window,
+		.name = "munmap", .description = "munmap(2) during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_munmap,
 	}, {
-		.name = "mprotect_none", .what = "mprotect(2) to PROT_NONE meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_none, .close = close_window,
+		.name = "mprotect_none", .description = "mprotect(2) to PROT_NONE during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_prot_none,
 	}, {
-		.name = "dontneed", .what = "MADV_DONTNEED meanwhile",
-		.pages = WINDOW_PAGES, .sees = SEES_ZERO, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_dontneed, .close = close_window,
+		.name = "dontneed", .description = "MADV_DONTNEED during the move",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_ZERO, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_dontneed,
 	}, {
-		.name = "mremap", .what = "mremap(2) meanwhile",
-		.pages = REMAPPED_PAGES, .sees = SEES_FAULT, .deferred = 5, .acted = 100,
-		.open = open_window, .round = round_window, .act = act_mremap, .close = close_window,
+		.name = "mremap", .description = "mremap(2) during the move",
+		.pages = REMAPPED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
+		.run_round = run_in_flight, .trigger = trigger_mremap,
 	},
 	{ 0 }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages that the kernel merges with their twins. */
+/* Pages that KSM merges with others of the same content. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -14,67 +14,57 @@
 #define MERGE_NS UINT64_C(5000000000)
 #define STEP_NS 10000000
 
-static char *twins;
+static char *duplicates;
 
-static size_t bytes_of(const struct bed *bed)
+static void fixture_setup_ksm(struct fixture *fx)
 {
-	return bed->pages * PAGE_BYTES;
-}
-
-static void open_ksm(struct bed *bed)
-{
-	twins = bed_map_anon(bed, bed->pages);
-	bed_map_anon(bed, bed->pages);
+	duplicates = fixture_map_anon(fx, fx->pages);
+	fixture_map_anon(fx, fx->pages);
 	if (!ksm_scan_fast(false))
-		bed_skip(bed, "no KSM (CONFIG_KSM)");
+		test_skip(fx, "no KSM (CONFIG_KSM)");
 }
 
-static void advise(struct bed *bed, int advice)
+static void advise(struct fixture *fx, int advice)
 {
-	if (madvise(bed->base, bytes_of(bed), advice) || madvise(twins, bytes_of(bed), advice))
-		bed_broken(bed, "madvise: %s", strerror(errno));
+	if (madvise(fx->base, fixture_bytes(fx), advice) || madvise(duplicates, fixture_bytes(fx), advice))
+		test_error(fx, "madvise: %s", strerror(errno));
 }
 
-static void arrange_ksm(struct bed *bed)
+static void setup_ksm(struct fixture *fx)
 {
 	sysfs_write(KSM_DIR "run", "0");
-	advise(bed, MADV_UNMERGEABLE);
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_write(twins, bed->pages, bed->old);
-	advise(bed, MADV_MERGEABLE);
-	bed_fork_once(bed);
+	advise(fx, MADV_UNMERGEABLE);
+	write_pages(fx->base, fx->pages, fx->old);
+	write_pages(duplicates, fx->pages, fx->old);
+	advise(fx, MADV_MERGEABLE);
+	fixture_fork_and_reap(fx);
 }
 
-/* By the page itself: the kernel's counters hold what is no more until ksmd comes by. */
-static bool merged(const struct bed *bed)
-{
-	return folio_flags(bed->base) & UINT64_C(1) << KPF_KSM;
-}
-
-static bool act_ksm(struct bed *bed)
+static bool trigger_ksm(struct fixture *fx)
 {
 	uint64_t start = clock_ns();
-	bool done;
+	bool merged;
 
 	sysfs_write(KSM_DIR "run", "1");
-	while (!(done = merged(bed)) && clock_ns() - start < MERGE_NS)
+	/* Ask the page itself: until ksmd scans again, the counters include pages that are no longer merged. */
+	while (!(merged = folio_flags(fx->base) & UINT64_C(1) << KPF_KSM) && clock_ns() - start < MERGE_NS)
 		sleep_ns(STEP_NS);
-	bed_judge(bed, SEES_OLD);
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return done;
+	fixture_check(fx, EXPECT_OLD);
+	trigger_store(fx);
+	return merged;
 }
 
-static void close_ksm(struct bed *bed)
+static void fixture_teardown_ksm(struct fixture *fx)
 {
-	advise(bed, MADV_UNMERGEABLE);
+	advise(fx, MADV_UNMERGEABLE);
 }
 
-const struct event merge_events[] = {
+const struct test ksm_tests[] = {
 	{
-		.name = "ksm", .what = "merged with their twins after the move, then written",
-		.machine = true,
-		.sees = SEES_NEW, .deferred = 50, .acted = 50,
-		.open = open_ksm, .arrange = arrange_ksm, .act = act_ksm, .close = close_ksm,
+		.name = "ksm", .description = "KSM merges the pages after the move, then stores",
+		.machine = true, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_ksm, .fixture_teardown = fixture_teardown_ksm,
+		.setup = setup_ksm, .trigger = trigger_ksm,
 	},
 	{ 0 }
 };

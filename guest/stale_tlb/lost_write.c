@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stores that must survive. A thread counts in each of many pages while they move, and while someone write-protects
- * them: until that one's flush a CPU may still write by its TLB, so a page that looks read-only may not be copied yet.
+ * Stores that must not be lost. A thread increments a counter in each of several pages while they move and while the
+ * main thread write-protects them. Until the flush of that write protection a CPU may still write through its TLB
+ * entry, so the kernel must not yet copy a page although its PTE is read-only.
  */
 #include "fixture.h"
 
@@ -18,188 +19,183 @@
 #include "util.h"
 #include "worker.h"
 
-/* Few: with one page in the batch that is still writable, the flush for it would do for all. */
+/* Only a few, because the flush for one page of the batch that is still writable would flush all of them. */
 #define COUNTERS 8
 /*
- * Before the counters in a move: fork and mprotect(2) wait until the move has found all its pages, and must come to the
- * counters before the move does.
+ * The padding precedes the counters in a move. fork() and mprotect(2) wait until the move has isolated all its pages,
+ * and must reach the counters before the move does.
  */
 #define PADDING 384
-/* Behind the counters: write-protecting so much takes time, and the flush comes at its end. */
-#define BALLAST 8192
-/* mprotect(2) flushes what migrc owes at each page table; this is some of them. */
-#define LIGHT_BALLAST 1536
+/* Writable pages behind the counters: write-protecting them takes time, and the flush comes only after it. */
+#define EXTRA_PAGES 8192
+/* Fewer of them for mprotect(2), which does a pending deferred flush at each page table: these span a few. */
+#define MPROTECT_EXTRA_PAGES 1536
 
-/* Of clear_refs: see Documentation/filesystems/proc.rst. */
+/* A value for clear_refs, see Documentation/filesystems/proc.rst. */
 #define SOFT_DIRTY "4"
 
 static struct worker mover;
 static pthread_t writer;
 static atomic_bool stop;
 static uint64_t counts[COUNTERS];
-static size_t ballast;
+static size_t extra_pages;
 
-/* One store to one page, after the last one to it was found again. A fault is no harm: it is tried again. */
-static void count(struct bed *bed, size_t index)
+/* Check that the last store to a page was not lost, then do the next one. If it faults, a later call retries it. */
+static void increment(struct fixture *fx, size_t index)
 {
-	char *at = bed->base + index * PAGE_BYTES;
+	char *at = fx->base + index * PAGE_BYTES;
 	uint64_t found;
 
 	if (!guarded_read(at, &found))
 		return;
 	if (found != counts[index]) {
-		bed_stale(bed, "page %zu counts %" PRIu64 ", but was made to count %" PRIu64, index, found,
-			  counts[index]);
+		test_stale(fx, "page %zu holds %" PRIu64 ", but the last store was %" PRIu64, index, found,
+			   counts[index]);
 		counts[index] = found;
 	}
 	if (guarded_write(at, counts[index] + 1))
 		counts[index]++;
 }
 
-static void *write_on(void *arg)
+static void *writer_main(void *arg)
 {
-	struct bed *bed = arg;
+	struct fixture *fx = arg;
 
-	cpu_pin(bed->cpus[3]);
+	cpu_pin(fx->cpus[READER_CPU]);
 	while (!atomic_load(&stop))
 		for (size_t i = 0; i < COUNTERS; i++)
-			count(bed, i);
+			increment(fx, i);
 	return NULL;
 }
 
-static void open_loaded(struct bed *bed, size_t pages)
+static void setup_writer(struct fixture *fx, size_t pages)
 {
-	ballast = pages;
-	bed_map_anon(bed, PADDING + COUNTERS + ballast);
-	bed_pad(bed, PADDING, 0);
-	bed_write(bed->base, bed->pages, 1);
+	extra_pages = pages;
+	fixture_map_anon(fx, PADDING + COUNTERS + extra_pages);
+	fixture_add_padding(fx, PADDING, 0);
+	write_pages(fx->base, fx->pages, 1);
 	for (size_t i = 0; i < COUNTERS; i++)
-		counts[i] = word(1, i);
-	bed->pages = COUNTERS;
-	worker_start(&mover, bed, bed->cpus[1], bed_move);
-	if (pthread_create(&writer, NULL, write_on, bed))
+		counts[i] = page_word(1, i);
+	fx->pages = COUNTERS;
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
+	if (pthread_create(&writer, NULL, writer_main, fx))
 		die(EXIT_FAILED, "no thread for the writer");
 }
 
-static void open_fork(struct bed *bed)
+static void fixture_setup_fork(struct fixture *fx)
 {
-	open_loaded(bed, BALLAST);
+	setup_writer(fx, EXTRA_PAGES);
 }
 
-static void open_toggle(struct bed *bed)
+static void fixture_setup_mprotect(struct fixture *fx)
 {
-	open_loaded(bed, LIGHT_BALLAST);
+	setup_writer(fx, MPROTECT_EXTRA_PAGES);
 }
 
-static void close_race(struct bed *bed)
+static void fixture_teardown_writer(struct fixture *fx)
 {
 	atomic_store(&stop, true);
 	pthread_join(writer, NULL);
 	worker_stop(&mover);
-	if (counts[0] == word(1, 0))
-		bed_broken(bed, "the writer never wrote");
+	if (counts[0] == page_word(1, 0))
+		test_error(fx, "the writer never wrote");
 }
 
-static bool act_fork(struct bed *bed)
+static bool trigger_fork(struct fixture *fx)
 {
-	bed_fork_once(bed);
+	fixture_fork_and_reap(fx);
 	return true;
 }
 
-static bool act_toggle(struct bed *bed)
+static bool trigger_mprotect(struct fixture *fx)
 {
-	size_t bytes = (COUNTERS + ballast) * PAGE_BYTES;
+	size_t bytes = (COUNTERS + extra_pages) * PAGE_BYTES;
 
-	return !mprotect(bed->base, bytes, PROT_READ) && !mprotect(bed->base, bytes, PROT_READ | PROT_WRITE);
+	return !mprotect(fx->base, bytes, PROT_READ) && !mprotect(fx->base, bytes, PROT_READ | PROT_WRITE);
 }
 
-static void open_clear(struct bed *bed)
+static void fixture_setup_soft_dirty(struct fixture *fx)
 {
-	open_loaded(bed, BALLAST);
-	if (!folio_soft_dirty(bed->base))
-		bed_skip(bed, "the kernel does not tell what is written (CONFIG_MEM_SOFT_DIRTY)");
+	setup_writer(fx, EXTRA_PAGES);
+	if (!folio_soft_dirty(fx->base))
+		test_skip(fx, "the kernel does not track soft-dirty pages (CONFIG_MEM_SOFT_DIRTY)");
 }
 
-static bool act_clear(struct bed *bed)
+static bool trigger_soft_dirty(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	return sysfs_write("/proc/self/clear_refs", SOFT_DIRTY);
 }
 
-static void round_race(struct bed *bed)
+static void run_writer(struct fixture *fx)
 {
-	bool acted;
+	bool triggered;
 
 	worker_begin(&mover);
-	acted = bed->event->act(bed);
+	triggered = fx->test->trigger(fx);
 	worker_wait(&mover);
-	bed->report->acted += acted && (bed->moved || bed->options->off);
-	bed->report->deferred += bed->was_deferred;
+	fx->report->triggered += triggered && (fx->moved || fx->options->off);
+	fx->report->deferred += fx->was_deferred;
 }
 
-/* Round after round of a write fault, while another thread flips the switch. */
-static struct worker flipper;
-static atomic_bool flipping;
-static _Atomic uint64_t flips;
+/* kill_switch: write faults while another thread switches migrc off and on. */
+static struct worker switcher;
+static atomic_bool switching;
+static _Atomic uint64_t switches;
 
-static void flip(struct bed *bed)
+static void switch_migrc(struct fixture *fx)
 {
-	while (atomic_load(&flipping)) {
-		if (!migrc_write("enabled", atomic_load(&flips) & 1 ? "1" : "0")) {
-			bed_broken(bed, "enabled: %s", strerror(errno));
+	while (atomic_load(&switching)) {
+		if (!migrc_write("enabled", atomic_load(&switches) & 1 ? "1" : "0")) {
+			test_error(fx, "enabled: %s", strerror(errno));
 			return;
 		}
-		atomic_fetch_add(&flips, 1);
+		atomic_fetch_add(&switches, 1);
 		usleep(1000);
 	}
 }
 
-static void open_switch(struct bed *bed)
+static void fixture_setup_switch(struct fixture *fx)
 {
-	if (bed->options->off)
-		bed_skip(bed, "there is nothing to switch");
-	bed_map_anon(bed, bed->pages);
-	atomic_store(&flipping, true);
-	worker_start(&flipper, bed, bed->cpus[1], flip);
-	worker_begin(&flipper);
+	if (fx->options->off)
+		test_skip(fx, "--off leaves nothing to switch");
+	fixture_map_anon(fx, fx->pages);
+	atomic_store(&switching, true);
+	worker_start(&switcher, fx, fx->cpus[WORKER_CPU], switch_migrc);
+	worker_begin(&switcher);
 }
 
-static void close_switch(struct bed *bed)
+static void fixture_teardown_switch(struct fixture *fx)
 {
-	atomic_store(&flipping, false);
-	worker_stop(&flipper);
+	atomic_store(&switching, false);
+	worker_stop(&switcher);
 	migrc_write("enabled", "1");
-	if (atomic_load(&flips) < bed->report->rounds)
-		bed_broken(bed, "only %" PRIu64 " flips in %" PRIu64 " rounds", atomic_load(&flips),
-			   bed->report->rounds);
+	if (atomic_load(&switches) < fx->report->rounds)
+		test_error(fx, "only %" PRIu64 " switches in %" PRIu64 " rounds", atomic_load(&switches),
+			   fx->report->rounds);
 }
 
-static void arrange_switch(struct bed *bed)
-{
-	bed_write(bed->base, bed->pages, bed->old);
-	bed_fork_once(bed);
-}
-
-static bool act_switch(struct bed *bed)
-{
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return true;
-}
-
-const struct event race_events[] = {
+const struct test lost_write_tests[] = {
 	{
-		.name = "lost_write", .what = "stores while the pages move and the process forks",
-		.acted = 50, .open = open_fork, .round = round_race, .act = act_fork, .close = close_race,
+		.name = "lost_write", .description = "stores while the pages move and fork() write-protects them",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_fork, .fixture_teardown = fixture_teardown_writer,
+		.run_round = run_writer, .trigger = trigger_fork,
 	}, {
-		.name = "mprotect_race", .what = "stores while the pages move and are write-protected to and fro",
-		.acted = 50, .open = open_toggle, .round = round_race, .act = act_toggle, .close = close_race,
+		.name = "mprotect_race", .description = "stores while the pages move and mprotect(2) toggles writes",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_mprotect, .fixture_teardown = fixture_teardown_writer,
+		.run_round = run_writer, .trigger = trigger_mprotect,
 	}, {
-		.name = "soft_dirty", .what = "stores while the pages move and all memory is write-protected, to see what is written",
-		.acted = 50, .open = open_clear, .round = round_race, .act = act_clear, .close = close_race,
+		.name = "soft_dirty", .description = "stores while the pages move and clear_refs write-protects them",
+		.min_triggered = 50,
+		.fixture_setup = fixture_setup_soft_dirty, .fixture_teardown = fixture_teardown_writer,
+		.run_round = run_writer, .trigger = trigger_soft_dirty,
 	}, {
-		.name = "kill_switch", .what = "write faults while migrc is switched off and on",
-		.sees = SEES_NEW, .deferred = 5, .acted = 50, .in_place = true,
-		.open = open_switch, .arrange = arrange_switch, .act = act_switch, .close = close_switch,
+		.name = "kill_switch", .description = "write faults while migrc is switched off and on",
+		.expect = EXPECT_NEW, .min_deferred = 5, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_switch, .fixture_teardown = fixture_teardown_switch,
+		.setup = setup_forked, .trigger = trigger_store,
 	},
 	{ 0 }
 };

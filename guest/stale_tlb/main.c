@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* litmus: does a CPU whose TLB flush was deferred ever see what must not be seen any more? */
+/* stale_tlb: check that no CPU reads stale data through a TLB entry whose flush was deferred. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,64 +10,61 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "counters.h"
 #include "fixture.h"
 #include "folio.h"
 #include "json.h"
 #include "migration.h"
-#include "options.h"
 #include "result.h"
 #include "sysfs.h"
 #include "util.h"
 
-#define MOST_BROKEN 10		/* rounds, before a case is given up */
+#define MAX_ERRORS 10		/* in rounds of a test, before it ends */
 #define STEP_NS 5000000
 
-static const struct event *const families[] = {
-	anon_events, file_events, window_events, reuse_events, race_events, large_events, merge_events, uffd_events,
-	swap_events, peer_events, failure_events, hotplug_events, limit_events, probe_events,
+static const struct test *const families[] = {
+	anon_tests, file_tests, in_flight_tests, reuse_tests, lost_write_tests, large_tests, ksm_tests, uffd_tests,
+	swap_tests, child_tests, hwpoison_tests, hotplug_tests, quarantine_tests, uprobe_tests,
 };
 
-#define FAMILIES (sizeof(families) / sizeof(families[0]))
-#define MOST_EVENTS 64
+#define MAX_TESTS 64
 
-static const struct event *chosen[MOST_EVENTS];
+static const struct test *chosen[MAX_TESTS];
 static size_t chosen_count;
 static cpu_set_t all_cpus;
 
-/* Each event that the names name, in the order of the families for "all"; quits where nobody has such a name. */
-static void for_each(const char *option, const char *names, void (*visit)(const struct event *event))
+/* Visit each test that `names` lists; "all" stands for all that are not hidden. Ends the program at an unknown name. */
+static void for_each(const char *option, const char *names, void (*visit)(const struct test *test))
 {
 	char *copy = strdup(names), *rest = copy, *name;
 
 	while (copy && (name = strtok_r(rest, ",", &rest))) {
 		bool all = !strcmp(name, "all"), found = all;
 
-		for (size_t family = 0; family < FAMILIES; family++)
-			for (const struct event *event = families[family]; event->name; event++)
-				if ((all && !event->hidden) || !strcmp(name, event->name)) {
-					visit(event);
+		for (size_t family = 0; family < ARRAY_SIZE(families); family++)
+			for (const struct test *test = families[family]; test->name; test++)
+				if ((all && !test->hidden) || !strcmp(name, test->name)) {
+					visit(test);
 					found = true;
 				}
 		if (!found)
-			die(EXIT_USAGE, "%s: no event is called '%s'; see stale_tlb --list", option, name);
+			die(EXIT_USAGE, "%s: no test is called '%s'; see stale_tlb --list", option, name);
 	}
 	free(copy);
 }
 
-static void choose(const struct event *event)
+static void choose(const struct test *test)
 {
-	if (chosen_count == MOST_EVENTS)
-		die(EXIT_USAGE, "--test: more than %d", MOST_EVENTS);
-	chosen[chosen_count++] = event;
+	if (chosen_count == MAX_TESTS)
+		die(EXIT_USAGE, "--test: more than %d", MAX_TESTS);
+	chosen[chosen_count++] = test;
 }
 
-static void drop(const struct event *event)
+static void drop(const struct test *test)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chosen_count; i++)
-		if (chosen[i] != event)
+		if (chosen[i] != test)
 			chosen[kept++] = chosen[i];
 	chosen_count = kept;
 }
@@ -78,20 +75,20 @@ static void choose_all(const struct options *options)
 	if (options->except)
 		for_each("--except", options->except, drop);
 	if (!chosen_count)
-		die(EXIT_USAGE, "--test: no event is left");
+		die(EXIT_USAGE, "--test: no test is left");
 }
 
 static void list(void)
 {
-	for (size_t family = 0; family < FAMILIES; family++)
-		for (const struct event *event = families[family]; event->name; event++)
-			printf("%-18s %s%s\n", event->name, event->what, event->hidden ? " (not in all)" : "");
+	for (size_t family = 0; family < ARRAY_SIZE(families); family++)
+		for (const struct test *test = families[family]; test->name; test++)
+			printf("%-18s %s%s\n", test->name, test->description, test->hidden ? " (not in all)" : "");
 }
 
 static void check_machine(const struct options *options)
 {
 	if (geteuid())
-		die(EXIT_MISSING, "needs root: to see frames, to move shared pages, to change settings");
+		die(EXIT_MISSING, "needs root to read frame numbers, to move shared pages and to change settings");
 	node_require("--from", options->nodes[0]);
 	node_require("--to", options->nodes[1]);
 	if (options->off && !migrc_present())
@@ -102,62 +99,47 @@ static void check_machine(const struct options *options)
 		die(EXIT_FAILED, "%s/enabled: %m", MIGRC_DIR);
 }
 
-/* The whole of a case, in its own process. */
-static _Noreturn void play(const struct event *event, const struct options *options, struct report *report)
+/* Run all rounds of a test, in a process of its own. */
+static _Noreturn void test_main(const struct test *test, const struct options *options, struct report *report)
 {
-	struct bed *bed = mmap(NULL, sizeof(*bed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct fixture *fx = mmap(NULL, sizeof(*fx), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sysfs_disown();
 	sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
-	if (bed == MAP_FAILED)
+	if (fx == MAP_FAILED)
 		die(EXIT_FAILED, "no shared memory: %m");
-	bed_open(bed, event, options, report);
-	while (report->rounds < options->rounds && report->broken < MOST_BROKEN &&
+	fixture_setup(fx, test, options, report);
+	while (report->rounds < options->rounds && report->errors < MAX_ERRORS &&
 	       !(report->stale && options->until_stale))
-		bed_round(bed);
-	bed_close(bed);
+		fixture_run_round(fx);
+	fixture_teardown(fx);
 	exit(EXIT_PASSED);
 }
 
-/* Another process on the reader's CPU would cost it its TLB: this one stays where the case's first thread is. */
-static void stay_away(void)
-{
-	int first = 0;
-
-	while (first < CPU_SETSIZE && !CPU_ISSET(first, &all_cpus))
-		first++;
-	cpu_pin(first);
-}
-
-static enum ending ending_of(int status)
-{
-	if (!WIFEXITED(status))
-		return ENDED_BADLY;
-	switch (WEXITSTATUS(status)) {
-	case EXIT_PASSED: return ENDED_WELL;
-	case EXIT_MISSING: return ENDED_SKIPPED;
-	default: return ENDED_BADLY;
-	}
-}
-
-static enum ending watch(pid_t player, unsigned int limit_s)
+static enum exit_kind wait_for_test(pid_t child, unsigned int limit_s)
 {
 	uint64_t until = clock_ns() + limit_s * UINT64_C(1000000000);
 	int status;
 
-	while (!waitpid(player, &status, WNOHANG)) {
+	while (!waitpid(child, &status, WNOHANG)) {
 		if (clock_ns() > until) {
-			kill(player, SIGKILL);
-			waitpid(player, &status, 0);
-			return ENDED_LATE;
+			kill(child, SIGKILL);
+			waitpid(child, &status, 0);
+			return EXIT_KIND_TIMEOUT;
 		}
 		sleep_ns(STEP_NS);
 	}
-	return ending_of(status);
+	if (!WIFEXITED(status))
+		return EXIT_KIND_ERROR;
+	switch (WEXITSTATUS(status)) {
+	case EXIT_PASSED: return EXIT_KIND_PASSED;
+	case EXIT_MISSING: return EXIT_KIND_SKIPPED;
+	default: return EXIT_KIND_ERROR;
+	}
 }
 
-static void print_case(const struct event *event, const struct report *report, const struct verdict *verdict,
+static void print_json(const struct test *test, const struct report *report, const struct result *result,
 		       uint64_t ns)
 {
 	static const char *const words[] = {
@@ -165,51 +147,55 @@ static void print_case(const struct event *event, const struct report *report, c
 	};
 	struct json json;
 
-	json_begin(&json, "case");
-	json_text(&json, "name", event->name);
-	json_text(&json, "status", words[verdict->status]);
+	json_begin(&json, "test");
+	json_text(&json, "name", test->name);
+	json_text(&json, "status", words[result->status]);
 	json_int(&json, "rounds", report->rounds);
 	json_int(&json, "deferred", report->deferred);
-	json_int(&json, "acted", report->acted);
+	json_int(&json, "triggered", report->triggered);
 	json_int(&json, "moved", report->moved);
 	json_int(&json, "stale", report->stale);
-	json_int(&json, "broken", report->broken);
+	json_int(&json, "errors", report->errors);
 	json_int(&json, "duration_ms", ns / 1000000);
-	json_text(&json, "reason", report->stale ? report->reason : verdict->reason);
+	json_text(&json, "reason", report->stale ? report->reason : result->reason);
 	json_end(&json);
 }
 
-static void print_result(const struct event *event, size_t number, const struct verdict *verdict)
+static void print_ktap(const struct test *test, size_t number, const struct result *result)
 {
-	printf("%s %zu %s", verdict->status == EXIT_FAILED ? "not ok" : "ok", number, event->name);
-	if (verdict->status == EXIT_MISSING)
-		printf(" # SKIP %s", verdict->reason);
+	printf("%s %zu %s", result->status == EXIT_FAILED ? "not ok" : "ok", number, test->name);
+	if (result->status == EXIT_MISSING)
+		printf(" # SKIP %s", result->reason);
 	printf("\n");
 	fflush(stdout);
 }
 
-static enum exit_status run(const struct event *event, const struct options *options, size_t number)
+static enum exit_status run(const struct test *test, const struct options *options, size_t number)
 {
 	struct report *report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t start = clock_ns();
-	struct verdict verdict;
-	pid_t player;
+	struct result result;
+	pid_t child;
+	int cpu = 0;
 
 	if (report == MAP_FAILED)
 		die(EXIT_FAILED, "no shared memory: %m");
 	fflush(stdout);
-	player = fork();
-	if (!player)
-		play(event, options, report);
-	if (player < 0)
+	child = fork();
+	if (!child)
+		test_main(test, options, report);
+	if (child < 0)
 		die(EXIT_FAILED, "fork: %m");
-	stay_away();
-	verdict = verdict_of(event, options, report, watch(player, options->limit_s));
-	print_case(event, report, &verdict, clock_ns() - start);
+	/* Stay on the CPU of the test's main thread: on the reader's CPU this process would evict TLB entries. */
+	while (!CPU_ISSET(cpu, &all_cpus))
+		cpu++;
+	cpu_pin(cpu);
+	result = result_of(test, options, report, wait_for_test(child, options->limit_s));
+	print_json(test, report, &result, clock_ns() - start);
 	if (options->ktap)
-		print_result(event, number, &verdict);
+		print_ktap(test, number, &result);
 	munmap(report, sizeof(*report));
-	return verdict.status;
+	return result.status;
 }
 
 int main(int argc, char **argv)

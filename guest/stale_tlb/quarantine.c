@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The quarantine keeps its bound, and gives way when memory is short. */
+/* The bound of the quarantine, and its reclaim under memory pressure. */
 #include "fixture.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,156 +16,142 @@
 
 #define BOUND 65536
 #define BOUND_TEXT "65536"
-#define BOUND_PAGES 64		/* four times the bound */
+#define BOUND_PAGES 64		/* four times BOUND */
 #define PRESSURE_BYTES ((size_t)6 << 20)
-/* Above where reclaim begins: for what moves, and as much again, or something is reclaimed before its time. */
-#define LEFT_BYTES (2 * PRESSURE_BYTES)
-#define CHUNK_PAGES MOST_PAGES
+/* Free memory above the low watermark: for the pages that move, and as much again to prevent early reclaim. */
+#define FREE_BYTES (2 * PRESSURE_BYTES)
+#define CHUNK_PAGES MAX_PAGES
 
-static uint64_t peak;
+static uint64_t peak_before;
+/* Memory that leaves only FREE_BYTES of each node free. */
 static struct {
 	char *base;
 	size_t bytes;
-} ballast[2];
+} filler[2];
 
-static uint64_t full(void)
+static uint64_t full_events(void)
 {
 	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
 }
 
-static void set_or_skip(struct bed *bed, const char *knob, const char *value)
+static void set_or_skip(struct fixture *fx, const char *knob, const char *value)
 {
-	if (bed->options->off)
-		bed_skip(bed, "there is no quarantine");
+	if (fx->options->off)
+		test_skip(fx, "--off leaves no quarantine");
 	if (!migrc_set(knob, value))
 		die(EXIT_FAILED, "%s: %m", knob);
 }
 
-static void open_bound(struct bed *bed)
+static void fixture_setup_bound(struct fixture *fx)
 {
-	set_or_skip(bed, "max_bytes", BOUND_TEXT);
+	set_or_skip(fx, "max_bytes", BOUND_TEXT);
 	migrc_write("drain", "1");
-	peak = migrc_number("peak_bytes");
-	bed_map_anon(bed, bed->pages);
+	peak_before = migrc_number("peak_bytes");
+	fixture_map_anon(fx, fx->pages);
 }
 
-static void make_read_only(struct bed *bed)
+static void check_bound(struct fixture *fx)
 {
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ);
-}
-
-static void check_bound(struct bed *bed)
-{
-	uint64_t now = migrc_number("quarantined_bytes"), most = migrc_number("peak_bytes");
+	uint64_t now = migrc_number("quarantined_bytes"), peak = migrc_number("peak_bytes");
 
 	if (now > BOUND)
-		bed_broken(bed, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
-	if (most > peak && most > BOUND)
-		bed_broken(bed, "%" PRIu64 " bytes were in quarantine, more than max_bytes", most);
+		test_error(fx, "%" PRIu64 " bytes are in quarantine, more than max_bytes", now);
+	if (peak > peak_before && peak > BOUND)
+		test_error(fx, "%" PRIu64 " bytes were in quarantine, more than max_bytes", peak);
 }
 
-static void round_bound(struct bed *bed)
+static void run_bound(struct fixture *fx)
 {
-	uint64_t before = full();
+	uint64_t before = full_events();
 
-	make_read_only(bed);
-	bed_touch(bed);
-	bed_move(bed);
-	check_bound(bed);
-	bed_judge(bed, SEES_OLD);
-	make_read_only(bed);
-	bed_judge(bed, SEES_OLD);
-	check_bound(bed);
-	bed->report->acted += full() > before;
-	bed->report->deferred += bed->was_deferred;
+	setup_protected(fx);
+	fixture_fill_tlb(fx);
+	fixture_move(fx);
+	check_bound(fx);
+	fixture_check(fx, EXPECT_OLD);
+	setup_protected(fx);
+	fixture_check(fx, EXPECT_OLD);
+	check_bound(fx);
+	fx->report->triggered += full_events() > before;
+	fx->report->deferred += fx->was_deferred;
 }
 
-/* What the kernel keeps for itself, and a quarter more, where reclaim begins. */
+/* The low watermark, below which reclaim begins: min_free_kbytes and a quarter more. */
 static size_t reserve_bytes(void)
 {
-	char value[32];
-
-	return sysfs_read_line("/proc/sys/vm/min_free_kbytes", value, sizeof(value)) ? strtoull(value, NULL, 10) * 1280 : 0;
+	return sysfs_number("/proc/sys/vm/min_free_kbytes") * 1280;
 }
 
-/* All but what is left of a node's memory is taken for all rounds, or each would take it anew, page by page. */
-static void take_ballast(struct bed *bed, unsigned int which)
+/* Allocate most of a node's free memory for all rounds; if each round did so, it would do so page by page. */
+static void fill_node(struct fixture *fx, unsigned int which)
 {
-	int node = bed->options->nodes[which];
+	int node = fx->options->nodes[which];
 	uint64_t free_bytes = node_free_kb(node) * 1024;
-	/* Half of the reserve: the nodes are two. */
-	size_t left = LEFT_BYTES + reserve_bytes() / 2, bytes;
+	/* Half of the reserve, because there are two nodes. */
+	size_t keep = FREE_BYTES + reserve_bytes() / 2, bytes;
 	char *base;
 
-	if (free_bytes <= left)
-		bed_skip(bed, "node %d has less than %zu MiB free", node, left >> 20);
-	bytes = (free_bytes - left) / PAGE_BYTES * PAGE_BYTES;
+	if (free_bytes <= keep)
+		test_skip(fx, "node %d has less than %zu MiB free", node, keep >> 20);
+	bytes = (free_bytes - keep) / PAGE_BYTES * PAGE_BYTES;
 	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
 	node_bind(base, bytes, node);
-	/* Sooner had; a kernel without THP has none to give. */
+	/* THP make this faster, if the kernel has them. */
 	madvise(base, bytes, MADV_HUGEPAGE);
 	madvise(base, bytes, MADV_DONTFORK);
 	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
 		base[at] = 1;
-	ballast[which].base = base;
-	ballast[which].bytes = bytes;
+	filler[which].base = base;
+	filler[which].bytes = bytes;
 }
 
-static void close_pressure(struct bed *bed)
+static void fixture_teardown_pressure(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	for (unsigned int i = 0; i < 2; i++)
-		munmap(ballast[i].base, ballast[i].bytes);
+		munmap(filler[i].base, filler[i].bytes);
 }
 
-static void open_pressure(struct bed *bed)
+static void fixture_setup_pressure(struct fixture *fx)
 {
-	char most[32];
+	char max_bytes[32];
 
-	snprintf(most, sizeof(most), "%zu", 2 * PRESSURE_BYTES);
-	set_or_skip(bed, "max_bytes", most);
-	set_or_skip(bed, "max_age_ms", "60000");
+	snprintf(max_bytes, sizeof(max_bytes), "%zu", 2 * PRESSURE_BYTES);
+	set_or_skip(fx, "max_bytes", max_bytes);
+	set_or_skip(fx, "max_age_ms", "60000");
 	sysfs_set_until_exit("/proc/sys/vm/percpu_pagelist_high_fraction", "1000000");
-	bed_map_anon(bed, PRESSURE_BYTES / PAGE_BYTES);
-	make_read_only(bed);
+	fixture_map_anon(fx, PRESSURE_BYTES / PAGE_BYTES);
+	setup_protected(fx);
 	for (unsigned int i = 0; i < 2; i++)
-		take_ballast(bed, i);
+		fill_node(fx, i);
 }
 
-/* All of it to the other node, a part at a time. */
-static void move_parts(struct bed *bed)
+/* Move all pages to the other node, a part in each call. */
+static void move_parts(struct fixture *fx)
 {
-	struct bed part = *bed;
+	struct fixture part = *fx;
 
-	for (size_t at = 0; at < bed->pages; at += CHUNK_PAGES) {
-		part.base = bed->base + at * PAGE_BYTES;
-		part.pages = bed->pages - at < CHUNK_PAGES ? bed->pages - at : CHUNK_PAGES;
-		bed_move(&part);
-		bed->was_deferred |= part.was_deferred;
+	for (size_t at = 0; at < fx->pages; at += CHUNK_PAGES) {
+		part.base = fx->base + at * PAGE_BYTES;
+		part.pages = fx->pages - at < CHUNK_PAGES ? fx->pages - at : CHUNK_PAGES;
+		fixture_move(&part);
+		fx->was_deferred |= part.was_deferred;
 	}
 }
 
-/* Free pages that another CPU keeps at hand cannot be had by a program: let there be few. Each look takes an eighth. */
-static void empty_lists(void)
-{
-	char value[32];
-
-	for (int i = 0; i < 32; i++)
-		sysfs_read_line("/proc/sys/vm/stat_refresh", value, sizeof(value));
-}
-
-/* More than can be had without the quarantine, less than with it; its status says whether it got there. */
-static int hog(size_t bytes)
+/*
+ * Allocate memory in a child: more than is free without the quarantine, less than is free with it. Returns the child's
+ * status, not 0 if it could not.
+ */
+static int run_hog(size_t bytes)
 {
 	pid_t child = fork();
 	char *memory;
 
 	if (child)
-		return child < 0 ? -1 : bed_reap(child);
+		return child < 0 ? -1 : reap_child(child);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sysfs_write("/proc/self/oom_score_adj", "1000");
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -177,39 +162,42 @@ static int hog(size_t bytes)
 	_exit(0);
 }
 
-static void round_pressure(struct bed *bed)
+static void run_pressure(struct fixture *fx)
 {
-	uint64_t held, left;
+	uint64_t before, after;
+	char unused[32];
 
-	bed->was_deferred = false;
-	make_read_only(bed);
-	reader_look(bed->reader, bed->base, CHUNK_PAGES);
-	move_parts(bed);
-	empty_lists();
-	held = migrc_number("quarantined_bytes");
-	if (hog(nodes_free_kb() * 1024 + held / 2 - reserve_bytes()))
-		bed_broken(bed, "a program could not have half of the quarantine's %" PRIu64 " bytes", held);
-	/* Now and then the program finds other memory, which is no fault. */
-	left = migrc_number("quarantined_bytes");
-	for (size_t i = 0; i < bed->pages; i++)
-		if (*(volatile uint64_t *)(bed->base + i * PAGE_BYTES) != word(bed->old, i)) {
-			bed_stale(bed, "page %zu is not what it was", i);
+	fx->was_deferred = false;
+	setup_protected(fx);
+	reader_sample(fx->reader, fx->base, CHUNK_PAGES);
+	move_parts(fx);
+	/* The hog cannot allocate pages on other CPUs' lists. Each read of stat_refresh frees an eighth of them. */
+	for (int i = 0; i < 32; i++)
+		sysfs_read_line("/proc/sys/vm/stat_refresh", unused, sizeof(unused));
+	before = migrc_number("quarantined_bytes");
+	if (run_hog(nodes_free_kb() * 1024 + before / 2 - reserve_bytes()))
+		test_error(fx, "a program could not allocate half of the quarantine's %" PRIu64 " bytes", before);
+	/* In some rounds the hog gets other memory instead, which is not an error. */
+	after = migrc_number("quarantined_bytes");
+	for (size_t i = 0; i < fx->pages; i++)
+		if (*(volatile uint64_t *)(fx->base + i * PAGE_BYTES) != page_word(fx->old, i)) {
+			test_stale(fx, "page %zu has another content", i);
 			break;
 		}
-	bed->report->acted += held > left;
-	bed->report->deferred += bed->was_deferred;
+	fx->report->triggered += before > after;
+	fx->report->deferred += fx->was_deferred;
 }
 
-const struct event limit_events[] = {
+const struct test quarantine_tests[] = {
 	{
-		.name = "max_bytes", .what = "four times as much moves as the quarantine may hold",
-		.pages = BOUND_PAGES, .deferred = 1, .acted = 50,
-		.open = open_bound, .round = round_bound,
+		.name = "max_bytes", .description = "moves of four times max_bytes",
+		.pages = BOUND_PAGES, .min_deferred = 1, .min_triggered = 50,
+		.fixture_setup = fixture_setup_bound, .run_round = run_bound,
 	}, {
-		.name = "pressure", .what = "a program wants more memory than is free without the quarantine",
-		.machine = true,
-		.deferred = 50, .acted = 75,
-		.open = open_pressure, .round = round_pressure, .close = close_pressure,
+		.name = "pressure", .description = "a program allocates more than is free without the quarantine",
+		.machine = true, .min_deferred = 50, .min_triggered = 75,
+		.fixture_setup = fixture_setup_pressure, .fixture_teardown = fixture_teardown_pressure,
+		.run_round = run_pressure,
 	},
 	{ 0 }
 };

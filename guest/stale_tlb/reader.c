@@ -12,7 +12,7 @@
 #include "util.h"
 
 #define SPINS 1000
-#define DOZE_NS 2000000		/* for the reader to be asleep */
+#define SLEEP_NS 2000000	/* time for the reader to fall asleep */
 
 static _Thread_local sigjmp_buf *volatile guard;
 
@@ -21,10 +21,10 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	(void)context;
 	if (guard)
 		siglongjmp(*guard, 1);
-	/* News of a poisoned page that this thread did not touch. */
+	/* The notification of a poisoned page that this thread did not access. */
 	if (signal == SIGBUS && (info->si_code == BUS_MCEERR_AO || info->si_code == BUS_MCEERR_AR))
 		return;
-	/* Comes again, and ends the program. */
+	/* The signal comes again and ends the program. */
 	sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 }
 
@@ -36,33 +36,36 @@ void guard_faults(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-bool guarded_read(const void *at, uint64_t *value)
+enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_CALL };
+
+static bool guarded_access(enum access access, void *at, uint64_t *value)
 {
 	sigjmp_buf place;
 
 	guard = &place;
-	/* The mask is not saved: that would be a system call. */
+	/* Do not save the signal mask, which would take a system call. */
 	if (sigsetjmp(place, 0)) {
 		guard = NULL;
 		return false;
 	}
-	*value = *(const volatile uint64_t *)at;
+	if (access == ACCESS_READ)
+		*value = *(volatile uint64_t *)at;
+	else if (access == ACCESS_WRITE)
+		*(volatile uint64_t *)at = *value;
+	else
+		*value = ((uint32_t (*)(void))(uintptr_t)at)();
 	guard = NULL;
 	return true;
 }
 
+bool guarded_read(void *at, uint64_t *value)
+{
+	return guarded_access(ACCESS_READ, at, value);
+}
+
 bool guarded_write(void *at, uint64_t value)
 {
-	sigjmp_buf place;
-
-	guard = &place;
-	if (sigsetjmp(place, 0)) {
-		guard = NULL;
-		return false;
-	}
-	*(volatile uint64_t *)at = value;
-	guard = NULL;
-	return true;
+	return guarded_access(ACCESS_WRITE, at, &value);
 }
 
 bool reader_pin(const struct reader *reader)
@@ -74,45 +77,27 @@ bool reader_pin(const struct reader *reader)
 	return !pthread_setaffinity_np(reader->thread, sizeof(cpus), &cpus);
 }
 
-static bool guarded_call(const void *at, uint64_t *value)
-{
-	sigjmp_buf place;
-
-	guard = &place;
-	if (sigsetjmp(place, 0)) {
-		guard = NULL;
-		return false;
-	}
-	*value = ((uint32_t (*)(void))(uintptr_t)at)();
-	guard = NULL;
-	return true;
-}
-
-static void look(struct reader *reader)
-{
-	bool (*see)(const void *at, uint64_t *value) = reader->calls ? guarded_call : guarded_read;
-
-	for (size_t i = 0; i < reader->pages; i++) {
-		struct sight *sight = &reader->sights[i];
-
-		sight->fault = !see(reader->base + i * PAGE_BYTES, &sight->value);
-	}
-}
-
-static void *read_on(void *arg)
+static void *reader_main(void *arg)
 {
 	struct reader *reader = arg;
-	uint32_t seen = 0, now;
+	uint32_t sampled = 0, now;
 
 	cpu_pin(reader->cpu);
 	while (!atomic_load(&reader->stop)) {
-		now = atomic_load(&reader->asked);
-		if (now != seen) {
-			look(reader);
-			seen = now;
-			atomic_store(&reader->done, seen);
-		} else if (atomic_load(&reader->drowsy)) {
-			syscall(SYS_futex, &reader->asked, FUTEX_WAIT, seen, NULL, NULL, 0);
+		now = atomic_load(&reader->requested);
+		if (now != sampled) {
+			enum access access = reader->calls ? ACCESS_CALL : ACCESS_READ;
+
+			for (size_t i = 0; i < reader->pages; i++) {
+				struct read_result *result = &reader->results[i];
+				char *page = reader->base + i * PAGE_BYTES;
+
+				result->fault = !guarded_access(access, page, &result->value);
+			}
+			sampled = now;
+			atomic_store(&reader->done, sampled);
+		} else if (atomic_load(&reader->sleep_request)) {
+			syscall(SYS_futex, &reader->requested, FUTEX_WAIT, sampled, NULL, NULL, 0);
 		}
 	}
 	return NULL;
@@ -131,30 +116,30 @@ struct reader *reader_new(int cpu)
 
 static void start(struct reader *reader)
 {
-	if (!reader->started && pthread_create(&reader->thread, NULL, read_on, reader))
+	if (!reader->started && pthread_create(&reader->thread, NULL, reader_main, reader))
 		die(EXIT_FAILED, "no thread for the reader");
 	reader->started = true;
 }
 
 static void wake(struct reader *reader)
 {
-	if (atomic_exchange(&reader->drowsy, 0))
-		syscall(SYS_futex, &reader->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+	if (atomic_exchange(&reader->sleep_request, 0))
+		syscall(SYS_futex, &reader->requested, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void reader_look(struct reader *reader, const char *base, size_t pages)
+void reader_sample(struct reader *reader, char *base, size_t pages)
 {
-	uint32_t asked = atomic_load(&reader->asked) + 1;
+	uint32_t requested = atomic_load(&reader->requested) + 1;
 
-	if (pages > MOST_PAGES)
-		die(EXIT_FAILED, "%zu pages are too many for the reader", pages);
+	if (pages > MAX_PAGES)
+		die(EXIT_FAILED, "the reader cannot read %zu pages", pages);
 	start(reader);
 	reader->base = base;
 	reader->pages = pages;
-	/* Sequentially consistent: whatever was done before is over when the reader sees it. */
-	atomic_store(&reader->asked, asked);
+	/* Sequentially consistent: all that this thread did before is done when the reader sees the request. */
+	atomic_store(&reader->requested, requested);
 	wake(reader);
-	for (unsigned int spins = 0; atomic_load(&reader->done) != asked; spins++)
+	for (unsigned int spins = 0; atomic_load(&reader->done) != requested; spins++)
 		if (spins > SPINS)
 			sched_yield();
 }
@@ -162,15 +147,15 @@ void reader_look(struct reader *reader, const char *base, size_t pages)
 void reader_sleep(struct reader *reader)
 {
 	start(reader);
-	atomic_store(&reader->drowsy, 1);
-	sleep_ns(DOZE_NS);
+	atomic_store(&reader->sleep_request, 1);
+	sleep_ns(SLEEP_NS);
 }
 
 void reader_free(struct reader *reader)
 {
 	if (reader->started) {
 		atomic_store(&reader->stop, true);
-		atomic_fetch_add(&reader->asked, 1);
+		atomic_fetch_add(&reader->requested, 1);
 		wake(reader);
 		pthread_join(reader->thread, NULL);
 	}

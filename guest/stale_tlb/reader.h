@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A thread that has read some pages and holds on to their TLB entries: it never sleeps unless it is told to. */
+/* A thread that reads pages and keeps their TLB entries, because it never sleeps unless requested. */
 #ifndef STALE_TLB_READER_H
 #define STALE_TLB_READER_H
 
@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOST_PAGES 1024
+#define MAX_PAGES 1024
 
-struct sight {
+struct read_result {
 	uint64_t value;
 	bool fault;
 };
@@ -20,31 +20,31 @@ struct reader {
 	pthread_t thread;
 	bool started;
 	int cpu;
-	const char *base;
+	char *base;
 	size_t pages;
-	bool calls;			/* what it looks at are functions: it calls them */
-	_Atomic uint32_t asked, done;
-	_Atomic uint32_t drowsy;
+	bool calls;			/* call the code in the pages instead of reading them */
+	_Atomic uint32_t requested, done;	/* number of the last sample */
+	_Atomic uint32_t sleep_request;
 	atomic_bool stop;
-	struct sight sights[MOST_PAGES];
+	struct read_result results[MAX_PAGES];
 };
 
-/* In shared memory: fork(2) does not write-protect it, so the reader's own stores cause no faults. */
+/* The reader is in shared memory, which fork(2) does not write-protect, so its own stores cause no faults. */
 struct reader *reader_new(int cpu);
 void reader_free(struct reader *reader);
 
-/* Read the first word of each page, once, in order; back when the reader has done so. */
-void reader_look(struct reader *reader, const char *base, size_t pages);
+/* Let the reader read the first word of each page, once and in order. Returns when `results` holds the words. */
+void reader_sample(struct reader *reader, char *base, size_t pages);
 
-/* Let it sleep in the kernel until the next look. */
+/* Let the reader sleep in the kernel until the next sample. */
 void reader_sleep(struct reader *reader);
 
-/* Pin it once more to its CPU, which was away. */
+/* Pin the reader again to its CPU, which was offline. */
 bool reader_pin(const struct reader *reader);
 
-/* Accesses that a fault ends, in any thread. False: they faulted. */
+/* Handle faults of the accesses below, in any thread. They return false if they fault. */
 void guard_faults(void);
-bool guarded_read(const void *at, uint64_t *value);
+bool guarded_read(void *at, uint64_t *value);
 bool guarded_write(void *at, uint64_t value);
 
 #endif

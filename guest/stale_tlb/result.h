@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a case's report and its process's end come to. */
+/* The result of a test, from its report and the way its process ended. */
 #ifndef STALE_TLB_RESULT_H
 #define STALE_TLB_RESULT_H
 
 #include "stale_tlb.h"
 #include "util.h"
 
-/* How the case's process ended. */
-enum ending { ENDED_WELL, ENDED_SKIPPED, ENDED_BADLY, ENDED_LATE };
+/* How the process of a test ended. */
+enum exit_kind { EXIT_KIND_PASSED, EXIT_KIND_SKIPPED, EXIT_KIND_ERROR, EXIT_KIND_TIMEOUT };
 
-struct verdict {
+struct result {
 	enum exit_status status;	/* EXIT_PASSED, EXIT_FAILED or EXIT_MISSING */
 	char reason[320];
 };
 
-struct verdict verdict_of(const struct event *event, const struct options *options, const struct report *report,
-			  enum ending ending);
+struct result result_of(const struct test *test, const struct options *options, const struct report *report,
+			enum exit_kind exit_kind);
 
 #endif

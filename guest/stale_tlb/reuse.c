@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Frames that the pages have left are given to others, who fill them: the reader must never see that. */
+/* Other mappings get the old frames of moved pages and write to them: the reader must never read that content. */
 #include "fixture.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,91 +9,71 @@
 #include "folio.h"
 #include "util.h"
 
-/* What was freed last is allocated first. */
-#define FILL_PAGES 64
+/* The allocator hands out the last freed frames first, so a few pages are likely to get the old frames. */
+#define FILL_BYTES (64 * PAGE_BYTES)
 #define TRIES 2
-#define PATTERN UINT64_C(0x5555555555555555)
 
-static uint64_t left[PAGES];	/* frames that the pages were in */
+static uint64_t old_frames[DEFAULT_PAGES];
 
-static bool was_left(uint64_t frame)
+static bool is_old_frame(uint64_t frame)
 {
-	for (size_t i = 0; i < PAGES; i++)
-		if (left[i] == frame)
+	for (size_t i = 0; i < DEFAULT_PAGES; i++)
+		if (old_frames[i] == frame)
 			return true;
 	return false;
 }
 
-static void fill(char *memory)
+/* Allocate memory on a node, write to it and free it. True if it got one of the old frames. */
+static bool reuse_frames(struct fixture *fx, int node, bool tmpfs)
 {
-	for (size_t i = 0; i < FILL_PAGES; i++)
-		for (size_t at = 0; at < PAGE_BYTES; at += sizeof(uint64_t))
-			*(volatile uint64_t *)(memory + i * PAGE_BYTES + at) = PATTERN;
-}
+	int fd = tmpfs ? memfd_create("stale_tlb", MFD_CLOEXEC) : -1;
+	bool reused = false;
+	char *memory;
 
-static char *map_fill(bool tmpfs, int *fd)
-{
-	*fd = tmpfs ? memfd_create("litmus", MFD_CLOEXEC) : -1;
-	if (tmpfs && (*fd < 0 || ftruncate(*fd, FILL_PAGES * PAGE_BYTES)))
+	if (tmpfs && (fd < 0 || ftruncate(fd, FILL_BYTES)))
 		die(EXIT_FAILED, "memfd_create: %m");
-	return mmap(NULL, FILL_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
-		    tmpfs ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, *fd, 0);
-}
-
-/* Take memory of the node the pages were on, write to it, let it go; true if some of it had been theirs. */
-static bool reuse(struct bed *bed, int node, bool tmpfs)
-{
-	bool met = false;
-	int fd;
-	char *memory = map_fill(tmpfs, &fd);
-
+	memory = mmap(NULL, FILL_BYTES, PROT_READ | PROT_WRITE, tmpfs ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+		      fd, 0);
 	if (memory == MAP_FAILED)
 		die(EXIT_FAILED, "no memory: %m");
-	madvise(memory, FILL_PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
-	node_bind(memory, FILL_PAGES * PAGE_BYTES, node);
-	fill(memory);
-	bed_judge(bed, SEES_OLD);
-	for (size_t i = 0; i < FILL_PAGES; i++)
-		met |= was_left(folio_frame(memory + i * PAGE_BYTES));
-	munmap(memory, FILL_PAGES * PAGE_BYTES);
+	madvise(memory, FILL_BYTES, MADV_NOHUGEPAGE);
+	node_bind(memory, FILL_BYTES, node);
+	write_pattern(memory, FILL_BYTES);
+	fixture_check(fx, EXPECT_OLD);
+	for (size_t at = 0; at < FILL_BYTES; at += PAGE_BYTES)
+		reused |= is_old_frame(folio_frame(memory + at));
+	munmap(memory, FILL_BYTES);
 	if (fd >= 0)
 		close(fd);
-	return met;
+	return reused;
 }
 
-static void arrange(struct bed *bed)
+static void run_reuse(struct fixture *fx)
 {
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ | PROT_WRITE);
-	bed_write(bed->base, bed->pages, bed->old);
-	mprotect(bed->base, bed->pages * PAGE_BYTES, PROT_READ);
-}
-
-static void round_reuse(struct bed *bed)
-{
-	bool met = false, drain = bed_random(bed, 2);
+	bool reused = false, drain = fixture_random(fx, 2);
 	int node;
 
-	arrange(bed);
-	bed_touch(bed);
-	for (size_t i = 0; i < PAGES; i++)
-		left[i] = folio_frame(bed->base + i * PAGE_BYTES);
-	node = bed->options->nodes[0] + bed->options->nodes[1] - bed_other_node(bed, bed->base);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
-	/* In one half of the rounds the frames are free and the entries flushed, in the other neither. */
-	if (drain && !bed->options->off)
+	setup_protected(fx);
+	fixture_fill_tlb(fx);
+	for (size_t i = 0; i < DEFAULT_PAGES; i++)
+		old_frames[i] = folio_frame(fx->base + i * PAGE_BYTES);
+	node = fixture_node(fx, fx->base);
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
+	/* After a drain, in half of the rounds, the TLB is flushed and the frames are free; otherwise neither is so. */
+	if (drain && !fx->options->off)
 		migrc_write("drain", "1");
-	for (int try = 0; try < TRIES && !bed->report->stale; try++)
-		met |= reuse(bed, node, try & 1);
-	bed->report->acted += met || bed->options->nodes[0] == bed->options->nodes[1];
+	for (int try = 0; try < TRIES && !fx->report->stale; try++)
+		reused |= reuse_frames(fx, node, try & 1);
+	fx->report->triggered += reused || fx->options->nodes[0] == fx->options->nodes[1];
 }
 
-const struct event reuse_events[] = {
+const struct test reuse_tests[] = {
 	{
-		.name = "reuse", .what = "others take and fill the frames that the pages have left",
-		/* Only drained frames come to be reused, and not each time. */
-		.sees = SEES_OLD, .deferred = 50, .acted = 5,
-		.round = round_reuse,
+		.name = "reuse", .description = "other mappings get the old frames and write to them",
+		/* Only drained frames can be reused, and not each time. */
+		.expect = EXPECT_OLD, .min_deferred = 50, .min_triggered = 5,
+		.run_round = run_reuse,
 	},
 	{ 0 }
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A fault that maps a page of the swap cache writable at once. Reclaim has unmapped the page and its own flush is yet
- * to come, which is harmless where the TLB shows the same frame, and is not where the page had moved.
+ * A fault that maps a page of the swap cache writable without a further fault. Reclaim has unmapped the page, but has
+ * not yet flushed. That is harmless if the TLB entry refers to the same frame, but not if the page has moved.
  *
- * The page must be exclusive, mapped read-only where it may be written, clean, and in the swap cache: so it was swapped
- * in by a read while nothing could be written there, and mprotect(2) found a migration entry in its place. Reclaim must
- * unmap it and then let it be: so a pipe holds a reference. madvise(2) flushes by itself: so a control group reclaims.
+ * The page must be exclusive, clean, in the swap cache, and mapped read-only in a writable mapping. So a read swaps it
+ * in while the mapping is read-only, and mprotect(2) then finds a migration entry in its place. Reclaim must unmap the
+ * page but not free it, so a pipe holds a reference. madvise(2) flushes by itself, so a control group reclaims.
  */
 #include "fixture.h"
 
@@ -32,24 +32,18 @@
 #define SWAP_PAGES 32
 #define SWAP_BYTES ((size_t)64 << 20)
 #define PIPE_BYTES (1 << 20)
-#define OUT_TRIES 100
-#define HINDERED 4
-#define HINDER_NS 1000000
-#define LET_NS 200000
-#define BOTH (PROT_READ | PROT_WRITE)
+#define SWAP_OUT_TRIES 100
+#define SLOW_PAGES 4
+#define BUSY_NS 1000000
+#define PAUSE_NS 200000
 
 static struct swapdev swap;
-static struct worker mover, reclaimer, hinderer;
+static struct worker mover, reclaimer, preempter;
 static atomic_bool reclaimed;
-static atomic_uint written;
-static char hierarchy[] = "/tmp/litmus-cgroup-XXXXXX";
+static atomic_uint pages_written;
+static char hierarchy[] = "/tmp/stale_tlb-cgroup-XXXXXX";
 static char root_procs[64], group[64], group_procs[96], group_reclaim[96];
 static int pipe_ends[2];
-
-static size_t bytes_of(const struct bed *bed)
-{
-	return bed->pages * PAGE_BYTES;
-}
 
 static bool make_group(void)
 {
@@ -59,182 +53,174 @@ static bool make_group(void)
 		return false;
 	snprintf(root_procs, sizeof(root_procs), "%s/cgroup.procs", hierarchy);
 	snprintf(control, sizeof(control), "%s/cgroup.subtree_control", hierarchy);
-	snprintf(group, sizeof(group), "%s/litmus", hierarchy);
+	snprintf(group, sizeof(group), "%s/stale_tlb", hierarchy);
 	snprintf(group_procs, sizeof(group_procs), "%s/cgroup.procs", group);
 	snprintf(group_reclaim, sizeof(group_reclaim), "%s/memory.reclaim", group);
 	return sysfs_write(control, "+memory") && !mkdir(group, 0700) && !access(group_reclaim, W_OK);
 }
 
-static void drop_group(void)
+static void remove_group(void)
 {
 	rmdir(group);
 	umount2(hierarchy, MNT_DETACH);
 	rmdir(hierarchy);
 }
 
-/* It fails, as it cannot have what the pipe holds; what counts is what it does on the way. */
-static void reclaim(struct bed *bed)
+/* The write fails because reclaim cannot free pages that the pipe references; it unmaps them before it notices. */
+static void reclaim(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	sysfs_write(group_reclaim, "512K swappiness=max");
 	atomic_store(&reclaimed, true);
 }
 
-/* Slows reclaim down until some pages are written: they share a CPU, and this comes first. Reclaim may hold its lock. */
-static void hinder(struct bed *bed)
+/*
+ * Slow reclaim down until some pages are written: this thread preempts it on the CPU that they share. It pauses at
+ * times, because reclaim may hold a lock that the stores need.
+ */
+static void slow_reclaim(struct fixture *fx)
 {
-	struct sched_param first = { .sched_priority = 1 };
+	struct sched_param fifo = { .sched_priority = 1 };
 
-	(void)bed;
-	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
-	while (atomic_load(&written) < HINDERED && !atomic_load(&reclaimed)) {
-		uint64_t until = clock_ns() + HINDER_NS;
+	(void)fx;
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &fifo);
+	while (atomic_load(&pages_written) < SLOW_PAGES && !atomic_load(&reclaimed)) {
+		uint64_t until = clock_ns() + BUSY_NS;
 
 		while (clock_ns() < until)
 			;
-		sleep_ns(LET_NS);
+		sleep_ns(PAUSE_NS);
 	}
 }
 
-static void open_swap(struct bed *bed)
+static void fixture_setup_swap(struct fixture *fx)
 {
 	const char *missing = swapdev_open(&swap, SWAP_BYTES);
 
 	if (missing)
-		bed_skip(bed, "%s", missing);
+		test_skip(fx, "%s", missing);
 	if (!make_group()) {
-		drop_group();
+		remove_group();
 		swapdev_close(&swap);
-		bed_skip(bed, "no control group that reclaims (CONFIG_MEMCG, memory.reclaim)");
+		test_skip(fx, "no control group with memory.reclaim (CONFIG_MEMCG)");
 	}
-	bed_map_anon(bed, bed->pages);
-	worker_start(&mover, bed, bed->cpus[1], bed_move);
-	worker_start(&reclaimer, bed, bed->cpus[1], reclaim);
-	worker_start(&hinderer, bed, bed->cpus[1], hinder);
+	fixture_map_anon(fx, fx->pages);
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
+	worker_start(&reclaimer, fx, fx->cpus[WORKER_CPU], reclaim);
+	worker_start(&preempter, fx, fx->cpus[WORKER_CPU], slow_reclaim);
 }
 
-static bool swap_out(const struct bed *bed)
+static bool swap_out(const struct fixture *fx)
 {
-	for (int try = 0; try < OUT_TRIES; try++) {
-		size_t gone = 0;
+	for (int try = 0; try < SWAP_OUT_TRIES; try++) {
+		size_t absent = 0;
 
-		madvise(bed->base, bytes_of(bed), MADV_PAGEOUT);
-		for (size_t i = 0; i < bed->pages; i++)
-			gone += bed_absent(bed, i);
-		if (gone == bed->pages)
+		madvise(fx->base, fixture_bytes(fx), MADV_PAGEOUT);
+		for (size_t i = 0; i < fx->pages; i++)
+			absent += fixture_page_absent(fx, i);
+		if (absent == fx->pages)
 			return true;
 		sleep_ns(1000000);
 	}
 	return false;
 }
 
-/* The group is charged for this memory alone. */
-static void fill_in_group(struct bed *bed)
-{
-	mprotect(bed->base, bytes_of(bed), BOTH);
-	madvise(bed->base, bytes_of(bed), MADV_DONTNEED);
-	if (!sysfs_write(group_procs, "0"))
-		bed_broken(bed, "%s: %s", group_procs, strerror(errno));
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!sysfs_write(root_procs, "0"))
-		bed_broken(bed, "%s: %s", root_procs, strerror(errno));
-}
-
-static void arrange(struct bed *bed)
+static void setup_swap_cache(struct fixture *fx)
 {
 	uint64_t value;
 
-	fill_in_group(bed);
-	if (!swap_out(bed))
-		bed_broken(bed, "the pages are not swapped out");
-	mprotect(bed->base, bytes_of(bed), PROT_READ);
-	for (size_t i = 0; i < bed->pages; i++)
-		guarded_read(bed->base + i * PAGE_BYTES, &value);
-	worker_begin_until(&mover, bed_under_way);
-	mprotect(bed->base, bytes_of(bed), BOTH);
+	/* Join the control group only for these pages, so that it is charged for nothing else. */
+	mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE);
+	madvise(fx->base, fixture_bytes(fx), MADV_DONTNEED);
+	if (!sysfs_write(group_procs, "0"))
+		test_error(fx, "%s: %s", group_procs, strerror(errno));
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!sysfs_write(root_procs, "0"))
+		test_error(fx, "%s: %s", root_procs, strerror(errno));
+	if (!swap_out(fx))
+		test_error(fx, "the pages are not swapped out");
+	mprotect(fx->base, fixture_bytes(fx), PROT_READ);
+	for (size_t i = 0; i < fx->pages; i++)
+		guarded_read(fx->base + i * PAGE_BYTES, &value);
+	worker_begin_until(&mover, fixture_all_unmapped);
+	mprotect(fx->base, fixture_bytes(fx), PROT_READ | PROT_WRITE);
 	worker_wait(&mover);
 }
 
-static bool hold(struct bed *bed)
+static bool take_references(struct fixture *fx)
 {
-	struct iovec all = { bed->base, bytes_of(bed) };
+	struct iovec all = { fx->base, fixture_bytes(fx) };
 
 	if (pipe(pipe_ends) || fcntl(pipe_ends[1], F_SETPIPE_SZ, PIPE_BYTES) < 0)
 		die(EXIT_FAILED, "pipe: %m");
-	return vmsplice(pipe_ends[1], &all, 1, SPLICE_F_NONBLOCK) == (ssize_t)bytes_of(bed);
+	return vmsplice(pipe_ends[1], &all, 1, SPLICE_F_NONBLOCK) == (ssize_t)fixture_bytes(fx);
 }
 
-static void write_one(struct bed *bed, size_t index)
+static bool any_absent(const struct fixture *fx)
 {
-	char *at = bed->base + index * PAGE_BYTES;
-
-	*(volatile uint64_t *)at = word(bed->fresh, index);
-	reader_look(bed->reader, at, 1);
-	if (bed->reader->sights[0].fault || bed->reader->sights[0].value != word(bed->fresh, index))
-		bed_stale(bed, "round %" PRIu64 ": page %zu shows 0x%" PRIx64 " after a store", bed->report->rounds,
-			  index, bed->reader->sights[0].value);
+	return folio_first_absent(fx->base, fx->pages) < fx->pages;
 }
 
-static bool one_absent(const struct bed *bed)
+/* Write to each page as soon as it is unmapped. True if there was one. */
+static bool write_unmapped(struct fixture *fx)
 {
-	return folio_first_absent(bed->base, bed->pages) < bed->pages;
-}
-
-/* Each page that is unmapped, at once: true if there was one. */
-static bool write_unmapped(struct bed *bed)
-{
+	const struct read_result *result = &fx->reader->results[0];
 	bool any = false;
 
 	while (!atomic_load(&reclaimed)) {
-		size_t index = folio_first_absent(bed->base, bed->pages);
+		size_t index = folio_first_absent(fx->base, fx->pages);
+		uint64_t value = page_word(fx->new, index);
+		char *page = fx->base + index * PAGE_BYTES;
 
-		if (index == bed->pages)
+		if (index == fx->pages)
 			continue;
-		write_one(bed, index);
-		atomic_fetch_add(&written, 1);
+		*(volatile uint64_t *)page = value;
+		reader_sample(fx->reader, page, 1);
+		if (result->fault || result->value != value)
+			test_stale(fx, "page %zu reads 0x%" PRIx64 " after a store", index, result->value);
+		atomic_fetch_add(&pages_written, 1);
 		any = true;
 	}
 	return any;
 }
 
-static void round_swap(struct bed *bed)
+static void run_swap(struct fixture *fx)
 {
 	bool held, unmapped;
 
-	arrange(bed);
-	bed_touch(bed);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
-	held = hold(bed);
+	setup_swap_cache(fx);
+	fixture_fill_tlb(fx);
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
+	held = take_references(fx);
 	atomic_store(&reclaimed, false);
-	atomic_store(&written, 0);
-	worker_begin_until(&reclaimer, one_absent);
-	worker_begin_until(&hinderer, one_absent);
-	unmapped = write_unmapped(bed);
+	atomic_store(&pages_written, 0);
+	worker_begin_until(&reclaimer, any_absent);
+	worker_begin_until(&preempter, any_absent);
+	unmapped = write_unmapped(fx);
 	worker_wait(&reclaimer);
-	worker_wait(&hinderer);
+	worker_wait(&preempter);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
-	bed->report->acted += held && unmapped;
+	fx->report->triggered += held && unmapped;
 }
 
-static void close_swap(struct bed *bed)
+static void fixture_teardown_swap(struct fixture *fx)
 {
 	worker_stop(&mover);
 	worker_stop(&reclaimer);
-	worker_stop(&hinderer);
-	munmap(bed->base, bytes_of(bed));
-	drop_group();
+	worker_stop(&preempter);
+	munmap(fx->base, fixture_bytes(fx));
+	remove_group();
 	if (!swapdev_close(&swap))
-		bed_broken(bed, "swapoff: %s", strerror(errno));
+		test_error(fx, "swapoff: %s", strerror(errno));
 }
 
-const struct event swap_events[] = {
+const struct test swap_tests[] = {
 	{
-		.name = "swap_fault", .what = "a store to a page of the swap cache that reclaim has just unmapped",
-		.machine = true,
-		.pages = SWAP_PAGES, .deferred = 10, .acted = 50,
-		.open = open_swap, .round = round_swap, .close = close_swap,
+		.name = "swap_fault", .description = "stores to pages of the swap cache that reclaim has unmapped",
+		.machine = true, .pages = SWAP_PAGES, .min_deferred = 10, .min_triggered = 50,
+		.fixture_setup = fixture_setup_swap, .run_round = run_swap, .fixture_teardown = fixture_teardown_swap,
 	},
 	{ 0 }
 };

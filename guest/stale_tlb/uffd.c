@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a process does to its own pages through userfaultfd: write-protect them, move them to another address. */
+/* userfaultfd: a process write-protects its own pages, or moves them to another address. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -24,116 +24,112 @@ struct uffdio_move {
 #define MOVE_TRIES 100
 
 static int uffd = -1;
-static char *elsewhere;
+static char *move_target;
 
-static size_t bytes_of(const struct bed *bed)
+static bool write_protect(struct fixture *fx, bool protect)
 {
-	return bed->pages * PAGE_BYTES;
-}
-
-static bool write_protect(struct bed *bed, bool protect)
-{
-	struct uffdio_writeprotect asked = {
-		.range = { .start = (uintptr_t)bed->base, .len = bytes_of(bed) },
+	struct uffdio_writeprotect args = {
+		.range = { .start = (uintptr_t)fx->base, .len = fixture_bytes(fx) },
 		.mode = protect ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
 	};
 
-	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &asked);
+	return !ioctl(uffd, UFFDIO_WRITEPROTECT, &args);
 }
 
-static bool watch(struct bed *bed, char *base)
+static bool register_wp(struct fixture *fx, char *base)
 {
-	struct uffdio_register asked = {
-		.range = { .start = (uintptr_t)base, .len = bytes_of(bed) }, .mode = UFFDIO_REGISTER_MODE_WP,
+	struct uffdio_register args = {
+		.range = { .start = (uintptr_t)base, .len = fixture_bytes(fx) }, .mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
-	return !ioctl(uffd, UFFDIO_REGISTER, &asked);
+	return !ioctl(uffd, UFFDIO_REGISTER, &args);
 }
 
-static void open_uffd(struct bed *bed)
+static void fixture_setup_uffd(struct fixture *fx)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
 
-	bed_map_anon(bed, bed->pages);
-	bed_write(bed->base, bed->pages, 0);
+	fixture_map_anon(fx, fx->pages);
+	write_pages(fx->base, fx->pages, 0);
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !watch(bed, bed->base))
-		bed_skip(bed, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
+	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || !register_wp(fx, fx->base))
+		test_skip(fx, "no write protection by userfaultfd (CONFIG_USERFAULTFD): %s", strerror(errno));
 }
 
-static bool move_away(struct bed *bed)
+static bool move_away(struct fixture *fx)
 {
-	struct uffdio_move asked = {
-		.dst = (uintptr_t)elsewhere, .src = (uintptr_t)bed->base, .len = bytes_of(bed),
+	struct uffdio_move args = {
+		.dst = (uintptr_t)move_target, .src = (uintptr_t)fx->base, .len = fixture_bytes(fx),
 	};
 
-	for (int try = 0; try < MOVE_TRIES && asked.len; try++) {
-		asked.move = 0;
-		if (ioctl(uffd, UFFDIO_MOVE, &asked) && errno != EAGAIN)
+	for (int try = 0; try < MOVE_TRIES && args.len; try++) {
+		args.move = 0;
+		if (ioctl(uffd, UFFDIO_MOVE, &args) && errno != EAGAIN)
 			break;
-		if (asked.move <= 0)
+		if (args.move <= 0)
 			continue;
-		asked.dst += asked.move;
-		asked.src += asked.move;
-		asked.len -= asked.move;
+		args.dst += args.move;
+		args.src += args.move;
+		args.len -= args.move;
 	}
-	return !asked.len;
+	return !args.len;
 }
 
-static void open_move(struct bed *bed)
+static void fixture_setup_move(struct fixture *fx)
 {
-	elsewhere = bed_map_anon(bed, bed->pages);
-	open_uffd(bed);
-	if (!watch(bed, elsewhere))
+	move_target = fixture_map_anon(fx, fx->pages);
+	fixture_setup_uffd(fx);
+	if (!register_wp(fx, move_target))
 		die(EXIT_FAILED, "UFFDIO_REGISTER: %m");
-	if (!move_away(bed))
-		bed_skip(bed, "no moving by userfaultfd: %s", strerror(errno));
+	if (!move_away(fx))
+		test_skip(fx, "no UFFDIO_MOVE: %s", strerror(errno));
 }
 
-/* Mapped read-only, and nobody else's. */
-static void arrange(struct bed *bed)
+/* Write-protect the pages, which stay exclusive. */
+static void setup_uffd(struct fixture *fx)
 {
-	if (elsewhere)
-		madvise(elsewhere, bytes_of(bed), MADV_DONTNEED);
-	bed_write(bed->base, bed->pages, bed->old);
-	if (!write_protect(bed, true))
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
+	if (move_target)
+		madvise(move_target, fixture_bytes(fx), MADV_DONTNEED);
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!write_protect(fx, true))
+		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
 }
 
-static bool act_wp(struct bed *bed)
+static bool trigger_wp(struct fixture *fx)
 {
-	if (!write_protect(bed, false)) {
-		bed_broken(bed, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
+	if (!write_protect(fx, false)) {
+		test_error(fx, "UFFDIO_WRITEPROTECT: %s", strerror(errno));
 		return false;
 	}
-	bed_write(bed->base, bed->pages, bed->fresh);
-	return true;
+	return trigger_store(fx);
 }
 
-/* They become writable there at once; nobody may read them here meanwhile, nor afterwards. */
-static bool act_move(struct bed *bed)
+/* The pages become writable at the new address; no CPU may read them at the old one during that or later. */
+static bool trigger_move(struct fixture *fx)
 {
-	bool done = move_away(bed);
+	bool done = move_away(fx);
 
-	bed_write(elsewhere, bed->pages, bed->fresh);
+	write_pages(move_target, fx->pages, fx->new);
 	return done;
 }
 
-static void close_uffd(struct bed *bed)
+static void fixture_teardown_uffd(struct fixture *fx)
 {
-	(void)bed;
+	(void)fx;
 	close(uffd);
 }
 
-const struct event uffd_events[] = {
+const struct test uffd_tests[] = {
 	{
-		.name = "uffd_wp", .what = "write protection by userfaultfd lifted, then stores",
-		.sees = SEES_NEW, .deferred = 50, .acted = 50, .in_place = true,
-		.open = open_uffd, .arrange = arrange, .act = act_wp, .close = close_uffd,
+		.name = "uffd_wp", .description = "userfaultfd lifts its write protection, then stores",
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50, .in_place = true,
+		.fixture_setup = fixture_setup_uffd, .fixture_teardown = fixture_teardown_uffd,
+		.setup = setup_uffd, .trigger = trigger_wp,
 	}, {
-		.name = "uffd_move", .what = "moved to another address by userfaultfd, and written there",
-		.sees = SEES_ZERO, .deferred = 50, .acted = 50,
-		.open = open_move, .arrange = arrange, .act = act_move, .close = close_uffd,
+		.name = "uffd_move", .description = "userfaultfd moves the pages to another address, then stores there",
+		.expect = EXPECT_ZERO, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_move, .fixture_teardown = fixture_teardown_uffd,
+		.setup = setup_uffd, .trigger = trigger_move,
 	},
 	{ 0 }
 };

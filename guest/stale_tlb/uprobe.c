@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A breakpoint set by uprobes in code that has moved: whoever runs the code by an old TLB entry misses it. */
+/* A uprobe set in code that has moved: a CPU that runs the code through an old TLB entry misses the breakpoint. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 #include "util.h"
 
 #define TRACING "/sys/kernel/tracing"
-#define ANSWER 7	/* what the function returns */
+#define RETURNED 7
 
 #if defined(__x86_64__)
-static const unsigned char code[] = { 0xb8, ANSWER, 0, 0, 0, 0xc3 };	/* mov $7, %eax; ret */
+static const unsigned char code[] = { 0xb8, RETURNED, 0, 0, 0, 0xc3 };	/* mov $7, %eax; ret */
 #elif defined(__aarch64__)
-static const unsigned char code[] = { ANSWER << 5, 0, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6 };	/* mov w0, #7; ret */
+static const unsigned char code[] = { RETURNED << 5, 0, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6 };	/* mov w0, #7; ret */
 #else
 static const unsigned char code[1];
 #endif
@@ -40,54 +40,35 @@ static bool trace_write(const char *file, const char *text)
 	return done;
 }
 
-static void write_code(struct bed *bed)
+static void fixture_setup_uprobe(struct fixture *fx)
 {
-	int to = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
-
-	if (to < 0 || ftruncate(to, PAGE_BYTES) || write(to, code, sizeof(code)) != sizeof(code))
-		bed_skip(bed, "%s: %s", path, strerror(errno));
-	close(to);
-}
-
-static void open_probe(struct bed *bed)
-{
-	bed_debugfs();
+	mount_debugfs();
 	if (sizeof(code) == 1 || access(TRACING "/uprobe_events", W_OK))
-		bed_skip(bed, "no uprobes (CONFIG_UPROBE_EVENTS)");
-	snprintf(path, sizeof(path), "%s/litmus-%d.code", bed->options->dir, (int)getpid());
-	write_code(bed);
+		test_skip(fx, "no uprobes (CONFIG_UPROBE_EVENTS)");
+	snprintf(path, sizeof(path), "%s/stale_tlb-%d.code", fx->options->dir, (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+	if (fd < 0 || ftruncate(fd, PAGE_BYTES) || write(fd, code, sizeof(code)) != sizeof(code))
+		test_skip(fx, "%s: %s", path, strerror(errno));
+	close(fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	bed->base = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (bed->base == MAP_FAILED)
+	fx->base = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fx->base == MAP_FAILED)
 		die(EXIT_FAILED, "no address space: %m");
-	bed->reader->calls = true;
+	fx->reader->calls = true;
 }
 
-/* Mapped anew, so that the page is the file's and not one with a breakpoint. */
-static void map_code(struct bed *bed)
-{
-	if (mmap(bed->base, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
-		bed_skip(bed, "code of %s cannot be mapped: %s", path, strerror(errno));
-}
-
-static bool set_probe(struct bed *bed)
+static bool set_uprobe(struct fixture *fx)
 {
 	char definition[sizeof(path) + 32];
 
-	snprintf(definition, sizeof(definition), "p:litmus/code %s:0x0", path);
-	if (trace_write("uprobe_events", definition) && trace_write("events/litmus/code/enable", "1"))
+	snprintf(definition, sizeof(definition), "p:stale_tlb/code %s:0x0", path);
+	if (trace_write("uprobe_events", definition) && trace_write("events/stale_tlb/code/enable", "1"))
 		return true;
-	bed_broken(bed, "the probe cannot be set: %s", strerror(errno));
+	test_error(fx, "cannot set the uprobe: %s", strerror(errno));
 	return false;
 }
 
-static void remove_probe(void)
-{
-	trace_write("events/litmus/code/enable", "0");
-	trace_write("uprobe_events", "-:litmus/code");
-}
-
-/* uprobe_profile: "  PATH  EVENT  HITS". */
+/* The hits that uprobe_profile counts, in lines of "  PATH  EVENT  HITS". */
 static uint64_t hits(void)
 {
 	FILE *file = fopen(TRACING "/uprobe_profile", "re");
@@ -102,43 +83,46 @@ static uint64_t hits(void)
 	return found;
 }
 
-static bool call(struct bed *bed)
+static bool call_code(struct fixture *fx)
 {
-	reader_look(bed->reader, bed->base, 1);
-	if (!bed->reader->sights[0].fault && bed->reader->sights[0].value == ANSWER)
+	reader_sample(fx->reader, fx->base, 1);
+	if (!fx->reader->results[0].fault && fx->reader->results[0].value == RETURNED)
 		return true;
-	bed_broken(bed, "the function does not return %d", ANSWER);
+	test_error(fx, "the function does not return %d", RETURNED);
 	return false;
 }
 
-static void round_probe(struct bed *bed)
+static void run_uprobe(struct fixture *fx)
 {
 	bool set;
 
-	map_code(bed);
-	call(bed);
-	bed_move(bed);
-	bed->report->deferred += bed->was_deferred;
-	set = set_probe(bed);
-	if (call(bed) && set && hits() != 1)
-		bed_stale(bed, "round %" PRIu64 ": the reader ran past the breakpoint", bed->report->rounds);
-	remove_probe();
-	bed->report->acted += set;
+	/* Map the file's page again, in place of the copy that holds the last breakpoint. */
+	if (mmap(fx->base, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+		test_skip(fx, "cannot map code of %s: %s", path, strerror(errno));
+	call_code(fx);
+	fixture_move(fx);
+	fx->report->deferred += fx->was_deferred;
+	set = set_uprobe(fx);
+	if (call_code(fx) && set && hits() != 1)
+		test_stale(fx, "the reader ran past the breakpoint");
+	trace_write("events/stale_tlb/code/enable", "0");
+	trace_write("uprobe_events", "-:stale_tlb/code");
+	fx->report->triggered += set;
 }
 
-static void close_probe(struct bed *bed)
+static void fixture_teardown_uprobe(struct fixture *fx)
 {
-	munmap(bed->base, PAGE_BYTES);
+	munmap(fx->base, PAGE_BYTES);
 	close(fd);
 	unlink(path);
 }
 
-const struct event probe_events[] = {
+const struct test uprobe_tests[] = {
 	{
-		.name = "uprobe", .what = "a breakpoint set in code that the reader runs",
-		.machine = true,
-		.pages = 1, .deferred = 50, .acted = 100,
-		.open = open_probe, .round = round_probe, .close = close_probe,
+		.name = "uprobe", .description = "a uprobe is set in code that the reader calls",
+		.machine = true, .pages = 1, .min_deferred = 50, .min_triggered = 100,
+		.fixture_setup = fixture_setup_uprobe, .fixture_teardown = fixture_teardown_uprobe,
+		.run_round = run_uprobe,
 	},
 	{ 0 }
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A second thread that does one thing at a time while the first one gets in its way. */
+/* A thread that runs one job at a time while the main thread interferes with it. */
 #ifndef STALE_TLB_WORKER_H
 #define STALE_TLB_WORKER_H
 
@@ -12,21 +12,21 @@
 
 struct worker {
 	pthread_t thread;
-	struct bed *bed;
+	struct fixture *fx;
 	int cpu;
-	void (*job)(struct bed *bed);
-	_Atomic uint32_t asked, begun, done;
+	void (*job)(struct fixture *fx);
+	_Atomic uint32_t requested, begun, done;	/* number of the last run */
 	atomic_bool stop;
-	uint64_t ns;		/* what the job takes, by experience */
+	uint64_t ns;		/* a moving average of the time that the job takes */
 };
 
-void worker_start(struct worker *worker, struct bed *bed, int cpu, void (*job)(struct bed *bed));
+void worker_start(struct worker *worker, struct fixture *fx, int cpu, void (*job)(struct fixture *fx));
 void worker_stop(struct worker *worker);
 
-/* Let it begin, and come back at a random moment of what it does. */
+/* Start the job, and return at a random time while it runs. */
 void worker_begin(struct worker *worker);
-/* The same, but as soon as the moment has come, or when it is done. */
-void worker_begin_until(struct worker *worker, bool (*moment)(const struct bed *bed));
+/* Start the job, and return as soon as condition() is true or the job is done. */
+void worker_begin_until(struct worker *worker, bool (*condition)(const struct fixture *fx));
 void worker_wait(struct worker *worker);
 
 #endif

@@ -271,7 +271,7 @@ int main(void)
 	test_pattern();
 	test_span();
 	test_cmdline();
-	test_verdict();
+	test_stale_tlb_result();
 	test_reading();
 	free(memory);
 	return failures ? EXIT_FAILED : EXIT_PASSED;

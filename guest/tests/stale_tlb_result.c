@@ -3,37 +3,44 @@
 #include "tests.h"
 #include "util.h"
 
-static const struct event quiet_event = { .name = "quiet", .deferred = 50, .acted = 50 };
-static const struct event refused_event = { .name = "refused", .never_deferred = true };
+#define ROUNDS 10
 
-static enum exit_status verdict_on(const struct event *event, struct report report, enum ending ending, bool hoped)
+static const struct test plain_test = { .name = "plain", .min_deferred = 50, .min_triggered = 50 };
+static const struct test undeferred_test = { .name = "undeferred", .never_deferred = true };
+static const struct report good = { .rounds = ROUNDS, .deferred = ROUNDS, .triggered = ROUNDS };
+
+static enum exit_status status_of(const struct test *test, struct report report, enum exit_kind exit_kind,
+				  bool until_stale)
 {
-	struct options options = { .until_stale = hoped };
+	struct options options = { .until_stale = until_stale };
 
-	return verdict_of(event, &options, &report, ending).status;
+	return result_of(test, &options, &report, exit_kind).status;
 }
 
-#define ROUNDS 10
-#define GOOD { .rounds = ROUNDS, .deferred = ROUNDS, .acted = ROUNDS }
-
-void test_verdict(void)
+static enum exit_status plain_status(struct report report, enum exit_kind exit_kind)
 {
-	struct report good = GOOD, stale = GOOD, idle = GOOD, odd = GOOD, none = { 0 }, early = { .broken = 1 };
+	return status_of(&plain_test, report, exit_kind, false);
+}
+
+void test_stale_tlb_result(void)
+{
+	struct report stale = good, undeferred = good, untriggered = good, none = { 0 }, error = { .errors = 1 };
 
 	stale.stale = 1;
-	idle.deferred = 4;
-	odd.acted = 4;
-	check_true(verdict_on(&quiet_event, good, ENDED_WELL, false) == EXIT_PASSED, "nothing stale passes");
-	check_true(verdict_on(&quiet_event, stale, ENDED_WELL, false) == EXIT_FAILED, "stale data fails");
-	check_true(verdict_on(&quiet_event, stale, ENDED_WELL, true) == EXIT_PASSED, "unless it is hoped for");
-	check_true(verdict_on(&quiet_event, good, ENDED_WELL, true) == EXIT_FAILED, "and does not come");
-	check_true(verdict_on(&quiet_event, idle, ENDED_WELL, false) == EXIT_FAILED, "rounds without deferral fail");
-	check_true(verdict_on(&quiet_event, odd, ENDED_WELL, false) == EXIT_FAILED, "so do those of another event");
-	check_true(verdict_on(&quiet_event, none, ENDED_WELL, false) == EXIT_FAILED, "and no rounds at all");
-	check_true(verdict_on(&refused_event, good, ENDED_WELL, false) == EXIT_FAILED, "and deferral where none may be");
-	check_true(verdict_on(&quiet_event, good, ENDED_BADLY, false) == EXIT_FAILED, "a crash fails");
-	check_true(verdict_on(&quiet_event, good, ENDED_LATE, false) == EXIT_FAILED, "a hang fails");
-	check_true(verdict_on(&quiet_event, none, ENDED_SKIPPED, false) == EXIT_MISSING, "a skip is a skip");
-	check_true(verdict_on(&quiet_event, good, ENDED_SKIPPED, false) == EXIT_FAILED, "but not after rounds were done");
-	check_true(verdict_on(&quiet_event, early, ENDED_SKIPPED, false) == EXIT_FAILED, "nor once something was wrong");
+	undeferred.deferred = 4;
+	untriggered.triggered = 4;
+	check_true(plain_status(good, EXIT_KIND_PASSED) == EXIT_PASSED, "a test without stale data passes");
+	check_true(plain_status(stale, EXIT_KIND_PASSED) == EXIT_FAILED, "stale data fails");
+	check_true(status_of(&plain_test, stale, EXIT_KIND_PASSED, true) == EXIT_PASSED, "--until-stale: it passes");
+	check_true(status_of(&plain_test, good, EXIT_KIND_PASSED, true) == EXIT_FAILED, "--until-stale: none fails");
+	check_true(plain_status(undeferred, EXIT_KIND_PASSED) == EXIT_FAILED, "too few rounds with a deferral fail");
+	check_true(plain_status(untriggered, EXIT_KIND_PASSED) == EXIT_FAILED, "too few triggered rounds fail");
+	check_true(plain_status(none, EXIT_KIND_PASSED) == EXIT_FAILED, "no rounds at all fail");
+	check_true(status_of(&undeferred_test, good, EXIT_KIND_PASSED, false) == EXIT_FAILED,
+		   "a deferral fails where none is allowed");
+	check_true(plain_status(good, EXIT_KIND_ERROR) == EXIT_FAILED, "a crash fails");
+	check_true(plain_status(good, EXIT_KIND_TIMEOUT) == EXIT_FAILED, "a hang fails");
+	check_true(plain_status(none, EXIT_KIND_SKIPPED) == EXIT_MISSING, "a skip before the first round is a skip");
+	check_true(plain_status(good, EXIT_KIND_SKIPPED) == EXIT_FAILED, "a skip after a round fails");
+	check_true(plain_status(error, EXIT_KIND_SKIPPED) == EXIT_FAILED, "a skip after an error fails");
 }

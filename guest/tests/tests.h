@@ -8,7 +8,7 @@
 /* Print one result; if it is false, the program fails. */
 void check_true(bool held, const char *what);
 
-/* Of stale_tlb/result.c: the results that pass and those that fail. */
-void test_verdict(void);
+/* Test stale_tlb/result.c: the reports that pass and those that fail. */
+void test_stale_tlb_result(void);
 
 #endif

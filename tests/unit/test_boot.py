@@ -66,7 +66,7 @@ def test_a_kernel_that_oopsed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch,
 
 MIGRC = splat.Report("BUG: migrc: ", "migrc: end of report")
 REPORT = [f"{STAMP}{line}" for line in (
-    "BUG: migrc: a page was written with its flush deferred", "CPU: 1 UID: 0 PID: 77 Comm: litmus", "Call Trace:",
+    "BUG: migrc: a page was written with its flush deferred", "CPU: 1 UID: 0 PID: 77 Comm: stale_tlb", "Call Trace:",
     " migrc_check+0x10/0x20", "migrc: end of report")]
 
 

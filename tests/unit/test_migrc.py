@@ -26,7 +26,7 @@ def words() -> set[str]:
 
 
 def known_tests() -> set[str]:
-    """As guest/stale_tlb names them."""
+    """The names in guest/stale_tlb."""
     sources = (paths.repo_root() / "guest/stale_tlb").glob("*.c")
     return {name for source in sources for name in re.findall(r'\.name = "(\w+)"', source.read_text())}
 
@@ -46,7 +46,7 @@ def test_every_fault_has_a_test() -> None:
     assert all(cases for cases in migrc.FAULTS.values())
 
 
-def test_a_foreign_board_breaks_no_less(tmp_path: Path) -> None:
+def test_a_foreign_board_has_the_same_faults(tmp_path: Path) -> None:
     here, there = (migrc.faults(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
     assert {word: [case.test for case in cases] for word, cases in there.items()} == {
         word: [case.test for case in cases] for word, cases in here.items()}
@@ -63,7 +63,7 @@ def test_tests_exist_and_fit_in_the_time() -> None:
 
 
 @pytest.mark.parametrize(("board", "adds"), [("x86-numa", False), ("zcu102", True)])
-def test_memory_is_added_where_there_is_some_to_add(tmp_path: Path, board: str, *, adds: bool) -> None:
+def test_memory_is_added_if_the_board_has_some(tmp_path: Path, board: str, *, adds: bool) -> None:
     here = context(tmp_path, board)
     every, *others = migrc.jobs(here)
     for job in (every, migrc.faults_job(here)):
@@ -79,9 +79,9 @@ def test_rounds(tmp_path: Path, board: str, thorough: bool, rounds: int) -> None
         assert job.seconds > rounds
 
 
-def test_the_checker_is_asked_in_each_boot_that_is_sound(tmp_path: Path) -> None:
-    sound = context(tmp_path)
-    assert "migrc.sh" in migrc.jobs(sound)[-1].command and "migrc.sh" in migrc.switch_job(sound).command
+def test_the_checker_is_read_in_each_boot_without_faults(tmp_path: Path) -> None:
+    correct = context(tmp_path)
+    assert "migrc.sh" in migrc.jobs(correct)[-1].command and "migrc.sh" in migrc.switch_job(correct).command
 
 
 def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,10 +104,10 @@ def test_the_switch_has_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Machine:
-    """A stand-in for the kernel's files, and a stale_tlb that sees and says as it is told."""
+    """A stand-in for the kernel's files, and a stale_tlb with the given results."""
 
     def __init__(
-        self, home: Path, *, sees: bool = True, loud: bool = True, heals: bool = True, status: int = 0
+        self, home: Path, *, stale: bool = True, reported: bool = True, passes: bool = True, status: int = 0
     ) -> None:
         self.home = home
         self.sysfs, self.debug = home / "migrc", home / "debug"
@@ -117,9 +117,9 @@ class Machine:
             (self.sysfs / name).write_text(text + "\n")
         (self.debug / "violations").write_text("0\n")
         (self.debug / "fault_inject").write_text("\n")
-        self._write_stale_tlb(sees, loud, heals, status)
+        self._write_stale_tlb(stale, reported, passes, status)
 
-    def _write_stale_tlb(self, sees: bool, loud: bool, heals: bool, status: int) -> None:
+    def _write_stale_tlb(self, stale: bool, reported: bool, passes: bool, status: int) -> None:
         self.stale_tlb = self.home / "stale_tlb"
         self.stale_tlb.write_text(f"""#!/bin/sh
 debug={self.debug}
@@ -128,15 +128,15 @@ case "$*" in *control*) exit 0 ;; esac
 case "$*" in
 *--until-stale*)
 	[ -n "$(tr -d '[:space:]' <$debug/fault_inject)" ] || {{ echo '{{"reason": "no fault was injected"}}'; exit 1; }}
-	[ {int(loud)} = 0 ] || echo 1 >$debug/violations
-	[ {int(sees)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
-*) [ {int(heals)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
+	[ {int(reported)} = 0 ] || echo 1 >$debug/violations
+	[ {int(stale)} = 1 ] || {{ echo '{{"reason": "no stale data"}}'; exit 1; }} ;;
+*) [ {int(passes)} = 1 ] || {{ echo '{{"reason": "stale: still"}}'; exit 1; }} ;;
 esac
 """)
         self.stale_tlb.chmod(0o755)
 
     def script(self, name: str, *arguments: str) -> list[str]:
-        """What a script of guest/ prints with its paths turned here."""
+        """The results that a script of guest/scripts prints; its kernel paths lead to this stand-in."""
         text = (paths.repo_root() / "guest/scripts" / name).read_text()
         text = text.replace("/sys/kernel/mm/migration/migrc", str(self.sysfs))
         text = text.replace("/sys/kernel/debug/migrc", str(self.debug))
@@ -154,27 +154,27 @@ esac
 def test_a_fault_that_is_detected(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     assert machine.inject() == [
-        "1..4", "ok 1 a store that never happens is seen", "ok 2 gup: gup_force sees it",
-        "ok 3 gup: the checker sees it in gup_force", "ok 4 gup: gup_force passes without the fault"]
+        "1..4", "ok 1 control reads stale data", "ok 2 gup: gup_force reads stale data",
+        "ok 3 gup: the checker reports gup_force", "ok 4 gup: gup_force passes without the fault"]
     assert machine.status == 0
     assert (machine.debug / "fault_inject").read_text() == "\n" and (machine.sysfs / "drain").read_text() == "1\n"
 
 
 @pytest.mark.parametrize(("kind", "wrong"), [
-    ({"sees": False}, "not ok 2 gup: gup_force sees it # no stale data"),
-    ({"loud": False}, "not ok 3 gup: the checker sees it in gup_force # no violation in addition to 0"),
-    ({"heals": False}, "not ok 4 gup: gup_force passes without the fault # stale: still"),
+    ({"stale": False}, "not ok 2 gup: gup_force reads stale data # no stale data"),
+    ({"reported": False}, "not ok 3 gup: the checker reports gup_force # no violation in addition to 0"),
+    ({"passes": False}, "not ok 4 gup: gup_force passes without the fault # stale: still"),
 ])
-def test_a_fault_that_is_not(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
+def test_a_fault_that_is_not_detected(tmp_path: Path, kind: dict[str, bool], wrong: str) -> None:
     machine = Machine(tmp_path, **kind)  # type: ignore[arg-type]
     assert [line for line in machine.inject() if line.startswith("not ok")] == [wrong]
     assert machine.status == 1
 
 
-def test_what_only_the_checker_must_detect(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, sees=False)
+def test_a_fault_that_only_the_checker_must_detect(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, stale=False)
     found = machine.inject("gup=~gup_force")
-    assert found[0] == "1..3" and found[2] == "ok 2 gup: the checker sees it in gup_force" and len(found) == 4
+    assert found[0] == "1..3" and found[2] == "ok 2 gup: the checker reports gup_force" and len(found) == 4
     assert machine.status == 0
 
 
@@ -190,7 +190,7 @@ def test_a_test_that_cannot_run_is_a_skip(tmp_path: Path) -> None:
     ("echo 9 >migrc/counters/ptes", {"debug/violations": "2"}, 1),
     ("echo 9 >migrc/counters/ptes", {"migrc/quarantined_bytes": "4096"}, 1),
 ])
-def test_a_sound_kernel_and_others(tmp_path: Path, command: str, files: dict[str, str], wrong: int) -> None:
+def test_a_correct_kernel_and_others(tmp_path: Path, command: str, files: dict[str, str], wrong: int) -> None:
     machine = Machine(tmp_path)
     for name, text in files.items():
         (tmp_path / name).write_text(text + "\n")

@@ -26,23 +26,23 @@ THOROUGH_ROUNDS = 1000
 #: On a board with a far slower guest.
 FOREIGN_ROUNDS = 200
 ROUNDS = 50
-#: The slowest average round of a test: pressure's on a busy host. On a foreign board ksm takes seconds, too.
+#: The slowest average round of a test: that of pressure on a busy host, and on a foreign board that of ksm, too.
 ROUND_S = 4
 FOREIGN_ROUND_S = 5
 TEST_AROUND_S = 600
-#: There are not more tests; each may take its whole time before the boot is given up.
+#: An upper bound of the number of tests. Each may take its whole time before the boot is aborted.
 MOST_TESTS = 48
 LOAD_S = 30
 SHORT_LOAD_S = 10
 AROUND_S = 180
-#: Tests that make the kernel patch code behind a breakpoint: they run in a boot of their own, see vm.tcg.
+#: Tests that make the kernel patch code through breakpoints: they run in a boot of their own, see vm.tcg.
 SWITCH = "kill_switch,uprobe"
-#: In that boot, once more, with a kernel that zeroes freed pages: a stale read then returns zeroes.
+#: A test that runs again in that boot, whose kernel zeroes freed pages: a stale read then returns zeroes.
 ZEROING = "init_on_free=1"
 ZEROED = "reuse"
 FILES = ("file_write", "file_open_already", "file_truncate", "file_punch", "file_mmap_write", "file_copy_range")
 DISK_MIB = 64
-#: A tmpfs of its own for the tests' files.
+#: A separate tmpfs for the files of the tests.
 DIRECTORY = "/tmp/ferry-stale_tlb"
 _MOUNT = (f"mkdir -p {DIRECTORY}", f"mount -t tmpfs stale_tlb {DIRECTORY}")
 
@@ -71,8 +71,8 @@ def _cases(*tests: str, checker: tuple[str, ...] = ()) -> tuple[Case, ...]:
 
 
 #: A word of /sys/kernel/debug/migrc/fault_inject, and the tests that must detect it. Where two hooks in turn prevent a
-#: stale read, `generation` disables both. Tests are left out if the kernel's own flush is sufficient: fork_pays, and
-#: those in which a page is unmapped to be replaced or lost (file_truncate, file_punch, uprobe, thp_collapse, thp_split,
+#: stale read, `generation` disables both. Tests are left out if the kernel's own flush is sufficient: fork_flushes, and
+#: those in which a page is unmapped and replaced or lost (file_truncate, file_punch, uprobe, thp_collapse, thp_split,
 #: memory_failure, soft_offline); so are the tests of limits and of the switch, in which nothing is flushed.
 FAULTS: dict[str, tuple[Case, ...]] = {
     "write_fault": _cases("write_fault", "lazy", "process_vm", "fork_child", "ksm", checker=("cpu_hotplug",)),
@@ -130,7 +130,7 @@ def rounds(context: Context) -> int:
 
 
 def jobs(context: Context, *choice: str) -> list[Job]:
-    """Every test; those of files also on ext4; then the integrity program, after which the script asks the checker."""
+    """Every test; those of files also on ext4; then the integrity program, after which the script reads the checker."""
     seconds = LOAD_S if context.thorough else SHORT_LOAD_S
     disk = guest_boot.script_line("with-ext4.sh")
     load = f"{guest_boot.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
@@ -145,7 +145,7 @@ def jobs(context: Context, *choice: str) -> list[Job]:
 
 
 def switch_job(context: Context) -> Job:
-    """Switch migrc off and on, set a uprobe, reuse zeroed frames; then the script asks the checker."""
+    """Switch migrc off and on, set a uprobe, reuse zeroed frames; then the script reads the checker."""
     tests = _stale_tlb(context, "--test", f"{SWITCH},{ZEROED}")
     return Job(NAME, "patching", f"{guest_boot.script_line('migrc.sh')} {tests}", 3 * _limit(context) + AROUND_S)
 
