@@ -10,7 +10,7 @@ TEST_ARGS ?=
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup: ## install what is missing (Debian, as root)
+setup: ## install missing packages (Debian, as root)
 	@$(FERRY) setup
 
 run: setup ## build, boot, sweep folio sizes and migrators, print the table, write runs/latest (RUN_ARGS="--baseline stock")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ferry.bench.movebench import Outcome, counters, samples
 from ferry.bench.plan import Choice, Plan, configs, size_argument
-from ferry.bench.summary import BootResult, fill
+from ferry.bench.rows import BootResult, fill
 from ferry.results.document import SCHEMA, Document
 
 PAGE = 4096

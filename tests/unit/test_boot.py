@@ -191,4 +191,4 @@ def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
 def test_only_a_breakpoint_before_init_is_the_emulators(tmp_path: Path, lines: tuple[str, ...], stale: bool) -> None:
     console = tmp_path / "console.log"
     console.write_text("\n".join(STAMP + line for line in lines))
-    assert tcg.stale_breakpoint(console) is stale
+    assert tcg.stale_int3_before_init(console) is stale

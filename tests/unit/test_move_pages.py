@@ -12,7 +12,7 @@ from typing import Any
 import made_up
 import pytest
 
-from ferry.bench import meta, move_pages
+from ferry.bench import environment, experiment, move_pages
 from ferry.boards import Board, load
 from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
@@ -36,7 +36,7 @@ class Guest:
 
     def boot(self, board: Board, kernel: build.Kernel, command: str, *, timeout_s: float, share: Path,
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
-        script = (share / "sweep.sh").read_text()
+        script = (share / experiment.SCRIPT).read_text()
         self.scripts.append((kernel.key, script))
         console = share / "made-up-console"
         console.write_text("made-up console\n")
@@ -70,7 +70,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(build, "build", built)
     monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
-    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
+    monkeypatch.setattr(environment, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
 
 
@@ -88,7 +88,7 @@ def bench(*words: str) -> int:
 def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("--report", "--format", "json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == 1 and document["kind"] == "emulated" and document["baseline"] == "off"
+    assert document["schema"] == 2 and document["kind"] == "emulated" and document["baseline"] == "off"
     assert len(document["rows"]) == 5 * 3
     assert {(row["migrator"], row["threads"]) for row in document["rows"]} == {
         ("off", 1), ("kernel", 1), ("mtcopy", 1), ("mtcopy", 2), ("mtcopy", 4)}
@@ -147,9 +147,9 @@ def test_a_splat_leaves_its_console_and_no_result(made_up_guest: Guest, tmp_path
     assert caught.value.log.name == "console.log" and not list(tmp_path.glob("runs/*/result.json"))
 
 
-@pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--migrator", "dma"), ("--folio", "5k"),
-                                   ("--board", "uml"), ("--cpu-hogs", "-1"), ("--nontemporal", ","),
-                                   ("--baseline", "mainline")])
+@pytest.mark.parametrize("words", [("--threads", "65"), ("--threads", "0"), ("--channels", "65"), ("--folio", "5k"),
+                                   ("--migrator", "dma"), ("--board", "uml"), ("--cpu-hogs", "4097"),
+                                   ("--cpu-hogs", "-1"), ("--nontemporal", ","), ("--baseline", "mainline")])
 def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)

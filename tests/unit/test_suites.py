@@ -137,7 +137,7 @@ def test_json_is_one_document(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     pretend(monkeypatch, tmp_path, lambda context: [GOOD, BAD, SKIP], lambda context: [GOOD])
     assert cli.main(["test", "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert (document["schema"], document["passed"], document["failed"], document["skipped"]) == (1, 2, 1, 1)
+    assert (document["schema"], document["passed"], document["failed"], document["skipped"]) == (2, 2, 1, 1)
     assert document["exit_status"] == 1 and [suite["suite"] for suite in document["suites"]] == ["s0", "s1"]
     assert document["results"][1]["reason"] == "a wrong byte in page 7"
 

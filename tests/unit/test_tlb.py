@@ -15,7 +15,7 @@ import pytest
 
 import golden
 from ferry import boards
-from ferry.bench import meta, tlb, tlb_guest, tlb_plan, tlb_rows
+from ferry.bench import environment, experiment, tlb, tlb_plan, tlb_rows, tlbbench
 from ferry.boards import Board
 from ferry.commands import bench as bench_verb
 from ferry.commands import compare as compare_verb
@@ -59,7 +59,7 @@ class Guest:
 
     def boot(self, board: Board, kernel: build.Kernel, command: str, *, share: Path,
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
-        script = (share / tlb.SCRIPT).read_text()
+        script = (share / experiment.SCRIPT).read_text()
         self.booted.append((kernel.key, board, script))
         console = share / "made-up-console"
         console.write_text("made-up console\n")
@@ -95,7 +95,7 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(guest_programs, "programs", lambda arch: {name: Path("/made-up") / name
                                                          for name in ("tlbbench",)})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
-    monkeypatch.setattr(meta, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
+    monkeypatch.setattr(environment, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
 
 
@@ -109,26 +109,29 @@ def bench(*words: str) -> int:
     return bench_verb.run(parsed(*words))
 
 
-def row_of(workload: str) -> TlbRow:
-    (found,) = (row for row in rows_of(runs.load("latest")[0]) if row["device"] == workload)
-    return found
+def rows_of_work(workload: str) -> tuple[TlbRow, TlbRow]:
+    """The baseline's row and migrc's."""
+    base, migrc = (row for row in rows_of(runs.load("latest")[0]) if row["device"] == workload)
+    return base, migrc
 
 
 def test_rows_beside_stock(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("--quick", "--format", "json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["baseline"] == "stock" and document["board"] == "x86-numa" and document["kind"] == "emulated"
-    assert [row["workload"] for row in document["rows"]] == ["hinting", "compaction", "move_pages", "single"]
-    for row in document["rows"]:
-        assert row["ipis"] == pytest.approx(300) and row["baseline_ipis"] == 3000
-        assert row["flushes"] == pytest.approx(100) and row["baseline_flushes"] == 1000
+    assert document["schema"] == 2
+    for name in ("hinting", "compaction", "move_pages", "single"):
+        base, row = (one for one in document["rows"] if one["workload"] == name)
+        assert base["kernel"] == "stock" and row["kernel"] == "ferry" and row["path"] == "migrc"
+        assert row["ipis"] == pytest.approx(300) and base["ipis"] == 3000
+        assert row["flushes"] == pytest.approx(100) and base["flushes"] == 1000
         assert row["ipi_reduction"] == pytest.approx(0.9) and row["flush_reduction"] == pytest.approx(0.9)
-        assert row["moved_pages"] == row["baseline_moved_pages"] == 1000
-        assert row["moves_per_second"] == pytest.approx(12500) and row["baseline_moves_per_second"] == 10000
-        assert row["ratio_to_baseline"]["median"] == pytest.approx(1.25)
+        assert row["moved_pages"] == base["moved_pages"] == 1000
+        assert row["unit"] == "moves_per_second" and row["median"] == pytest.approx(12500) and base["median"] == 10000
+        assert row["ratio_to_baseline"]["median"] == pytest.approx(1.25) and base["ratio_to_baseline"] is None
         assert row["migrc"] == {"folios": 9500} and row["max_bytes"] == 8 << 20 and row["peak_bytes"] == 4096
-        assert len(row["samples"]) == len(row["baseline_samples"]) == 10 and len(row["runs"]) == 20
-        assert not row["failures"]
+        assert "migrc" not in base and "ipi_reduction" not in base
+        assert all(len(one["samples"]) == len(one["events"]) == 10 and not one["failures"] for one in (base, row))
     assert document["warnings"] == [] and document["skipped"] == []
 
 
@@ -168,9 +171,9 @@ def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[st
     words = ("--workload", "xslookup", "--ratio", "1:4,1:8,1:99", "--quick", "--format", "json")
     assert bench(*words) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [row["ratio"] for row in document["rows"]] == ["1:4", "1:8", "1:99"]
+    assert [row["ratio"] for row in document["rows"]] == ["1:4", "1:4", "1:8", "1:8", "1:99", "1:99"]
     assert {row["unit"] for row in document["rows"]} == {"lookups_per_second"}
-    assert document["rows"][0]["lookups_per_second"] == pytest.approx(6250)
+    assert document["rows"][1]["median"] == pytest.approx(6250)
     for row in document["rows"]:
         fast, slow = (node["memory_mib"] for node in row["nodes"])
         assert f"1:{slow // fast}" == row["ratio"] and fast % 128 == 0
@@ -179,8 +182,8 @@ def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[st
 def test_lookups_that_find_something_else_are_failed_samples(made_up_guest: Guest) -> None:
     made_up_guest.spoil = {"xslookup-1-4.migrc.3": {"hash": "bad"}}
     assert bench("--workload", "xslookup", "--ratio", "1:4", "--quick") == 1
-    row = row_of("xslookup 1:4")
-    assert len(row["samples"]) == 8 and len(row["baseline_samples"]) == 10
+    base, row = rows_of_work("xslookup 1:4")
+    assert len(row["samples"]) == 8 and len(base["samples"]) == 10 and not base["failures"]
     assert [(failure["boot"], failure["round"]) for failure in row["failures"]] == [(0, 3), (1, 3)]
     assert all("gave bad" in failure["reason"] for failure in row["failures"])
 
@@ -189,7 +192,7 @@ def test_what_a_guest_cannot_do_is_skipped_with_its_reason(made_up_guest: Guest,
                                                            capsys: pytest.CaptureFixture[str]) -> None:
     made_up_guest.missing = {"hinting": "tlbbench: node 1 is in no lower tier\n"}
     assert bench("--quick", "--workload", "hinting,single") == 0
-    assert "hinting skipped: stock: it exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
+    assert "hinting skipped: stock: tlbbench exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
     with pytest.raises(AllSkipped, match="no lower tier"):
         bench("--quick", "--workload", "hinting")
 
@@ -197,8 +200,8 @@ def test_what_a_guest_cannot_do_is_skipped_with_its_reason(made_up_guest: Guest,
 def test_a_run_that_died_is_a_failed_sample(made_up_guest: Guest) -> None:
     made_up_guest.dies = {"single"}
     assert bench("--quick", "--workload", "single") == 1
-    row = row_of("single")
-    assert len(row["failures"]) == 20 and row["ipis"] is None and row["ipi_reduction"] is None
+    base, row = rows_of_work("single")
+    assert len(base["failures"]) == len(row["failures"]) == 10 and row["ipis"] is None and row["ipi_reduction"] is None
 
 
 def test_a_migrc_that_does_nothing_is_pointed_out(made_up_guest: Guest) -> None:
@@ -206,8 +209,8 @@ def test_a_migrc_that_does_nothing_is_pointed_out(made_up_guest: Guest) -> None:
     made_up_guest.spoil = {f"single.migrc.{turn}": quiet for turn in range(5)}
     assert bench("--quick", "--workload", "single") == 0
     assert [text.partition(": ")[2] for text in runs.load("latest")[0]["warnings"]] == [
-        "migrc deferred nothing: its row shows two kernels that do the same",
-        "10 samples moved fewer pages than they were to", "10 samples ended with pages still held back"]
+        "nothing was deferred, so this row shows the baseline once more",
+        "10 samples moved fewer pages than they were to", "10 samples ended with pages in the quarantine"]
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])
@@ -221,7 +224,7 @@ def test_the_report_holds_both_sides(made_up_guest: Guest, tmp_path: Path) -> No
     assert bench("--quick", "--workload", "single", "--report") == 0
     page = (tmp_path / "runs/latest/report.html").read_text()
     assert "stock (baseline)" in page and "<svg" in page and "single" in page
-    assert report.section(runs.load("latest")[0])["rows"][1][1]["samples"] == row_of("single")["baseline_samples"]
+    assert [name for name, _ in report.section(runs.load("latest")[0])["rows"]] == ["stock (baseline)", "migrc"]
 
 
 def test_two_runs_compare_by_their_ratios(made_up_guest: Guest) -> None:
@@ -256,8 +259,8 @@ def test_figures_under_kvm_and_without_are_told_apart(made_up_guest: Guest) -> N
 
 def test_a_cut_line_is_no_sample() -> None:
     whole = '{"event": "start"}\n[1]\n{"event": "sample", "round": 1}\n'
-    assert tlb_guest.sample(whole) == {"event": "sample", "round": 1}
-    assert tlb_guest.sample('{"event": "start"}\n{"event": "sam') is None
+    assert tlbbench.sample(whole) == {"event": "sample", "round": 1}
+    assert tlbbench.sample('{"event": "start"}\n{"event": "sam') is None
 
 
 def test_counts_reach_to_the_end_of_the_wait() -> None:
@@ -279,8 +282,9 @@ def test_options_that_do_not_go_together(words: tuple[str, ...]) -> None:
         tlb.plan_for(parsed(*words))
 
 
-@pytest.mark.parametrize("words", [("--ratio", "4"), ("--ratio", "8:1"), ("--max-bytes", "0"), ("--max-bytes", "5q"),
-                                   ("--workload", "nothing"), ("--board", "zcu102"), ("--baseline", "on")])
+@pytest.mark.parametrize("words", [("--ratio", "4"), ("--ratio", "8:1"), ("--readers", "0"), ("--max-bytes", "0"),
+                                   ("--max-bytes", "5q"), ("--workload", "nothing"), ("--board", "zcu102"),
+                                   ("--baseline", "on")])
 def test_nonsense_is_a_usage_error(words: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as caught:
         parsed(*words)

@@ -1,35 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
 """`ferry bench copy`: how fast the copy engine copies folios at the host's native speed, beside two limits.
 
-The samples are made inside the kernel by the KUnit suite `ferry_copy_bench`, booted as User-Mode Linux. The limits
-are plain memcpy on one thread, and plain threads that copy the same bytes without any migration around them.
+The KUnit suite `ferry_copy_bench` makes the samples inside the kernel, booted as User-Mode Linux. The limits are plain
+memcpy on one thread, and plain threads that copy the same bytes without any migration around them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ferry import boards
-from ferry.bench import kunit_samples, meta
-from ferry.boards import Board
+from ferry.bench import experiment, guest_samples
 from ferry.kernel import build
-from ferry.kernel.build import Kernel
 from ferry.results import stats
-from ferry.results.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
-from ferry.vm.boot_log import counting
+from ferry.results.document import Document, Failure, Ratio, Row, baseline_of, is_baseline
 
 NAME = "copy"
 SUITE = "ferry_copy_bench"
 BASELINE = "memcpy"
 THREADS = "threads"
 
-SAMPLE = re.compile(r"\bferry_copy_sample: (\{.*\})")
+SAMPLE = "ferry_copy_sample: "
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[int, str, int, int]:
-        """What tells rows apart; sorts by folio size, then limit before engine."""
+        """Samples with the same key belong to one row. Sorts by folio size, the limits before the migrator."""
         return self.folio_bytes, self.method, self.threads, self.total_bytes
 
 
@@ -58,31 +52,17 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernel and measure; InfraError if the suite prints no sample."""
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
-    with counting(f"copies on {board.name}", None) as advance:
-        return measure(board, kernel, run_dir, advance)
-
-
-def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
-    """Boot the suite and sum up its samples; InfraError when it printed none."""
-    captured = meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE})
-    samples = parse(kunit_samples.lines(board, kernel, SUITE, SAMPLE, run_dir, advance))
-    document = Document(schema=SCHEMA, bench=NAME, board=board.name, kind=board.kind, baseline=BASELINE, rows=[],
-                        meta=captured, warnings=meta.warnings(captured))
-    fill(document, samples)
+    document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE})
+    fill(document, parse(guest_samples.kunit_lines(board, kernel, SUITE, SAMPLE, run_dir)))
     return document
 
 
 def parse(lines: Sequence[str]) -> list[Sample]:
     """The samples in a console's lines, whatever stands before them on the line."""
-    found = [SAMPLE.search(line) for line in lines]
-    return [_sample(json.loads(match.group(1))) for match in found if match]
-
-
-def _sample(event: dict[str, Any]) -> Sample:
-    return Sample(**{name: event[name] for name in Sample.__dataclass_fields__})
+    return [Sample(**event) for event in guest_samples.kunit_events(lines, SAMPLE)]
 
 
 def fill(document: Document, samples: Sequence[Sample]) -> None:
@@ -102,7 +82,7 @@ def _ratio(one: Row, other: Row | None) -> Ratio | None:
 
 
 def threads_row(document: Document, one: Row) -> Row | None:
-    """Plain threads, as many as this row has, copying the same bytes: what there is to reach."""
+    """Plain threads, as many as this row has, copying the same bytes: the limit."""
     same = ("threads", "folio_bytes", "total_bytes")
     rows = (row for row in document["rows"] if row.get("method") == THREADS)
     return next((row for row in rows if all(row.get(key) == one.get(key) for key in same)), None)

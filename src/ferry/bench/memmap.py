@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ferry.bench import memmap_guest, memmap_native
+from ferry.bench import memmap_guest, memmap_native, plan
 from ferry.results.document import Document
 
 NAME = "memmap"
@@ -24,12 +24,13 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--quick", action="store_true", help="smaller devices and no more samples than needed; uml is always quick")
     add("--baseline", default="off", choices=("off", "stock"),
         help="the feature off in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
-    add("--gib", type=memmap_guest.gib_count, metavar="N", help="size of each device (default: 64, or 16 if quick)")
+    add("--gib", type=plan.bounded(1, memmap_guest.MOST_GIB), metavar="N",
+        help="size of each device (default: 64, or 16 if quick)")
     return parser
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     if args.board == "uml":
         return memmap_native.bench(args, run_dir)
     return memmap_guest.bench(args, run_dir)

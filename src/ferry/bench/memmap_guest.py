@@ -13,22 +13,19 @@ import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import boards, paths, progress
-from ferry.bench import meta
+from ferry import boards, paths
+from ferry.bench import experiment
 from ferry.boards import Board
-from ferry.errors import InfraError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
-from ferry.paths import CONSOLE, RAW
 from ferry.results import stats
-from ferry.results.document import SCHEMA, Document, Failure, Ratio, Row, baseline_of, is_baseline
-from ferry.vm import boot, qemu, tcg
-from ferry.vm.boot_log import booted, counting
+from ferry.results.document import Document, Failure, Ratio, Row, baseline_of, is_baseline
+from ferry.vm import qemu
 
 DEVICES = ("fsdax", "devdax", "private", "generic", "dedup")
 #: Of each device's pages, in bytes: devdax and dedup have compound pages.
@@ -49,7 +46,7 @@ EVENT = re.compile(r"^memmap_watch: (\{.*\})$")
 
 @dataclass(frozen=True)
 class Binding:
-    """One binding: what initialising took, and the whole call where the module made it (both in ns)."""
+    """One binding: the time of the initialisation, and of the whole call if the module made it (both in ns)."""
 
     boot: int
     kernel: str
@@ -75,22 +72,26 @@ class Plan:
         return "stock" if self.vs_stock else "off"
 
 
-def gib_count(text: str) -> int:
-    """A device's size in GiB."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_GIB:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of GiB from 1 to {MOST_GIB}")
-    return int(text)
-
-
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build what is needed and measure it."""
+    """Build the kernels and measure."""
     vs_stock = args.baseline == "stock"
     sweep = Plan(gib=args.gib or (QUICK_GIB if args.quick else GIB), rounds=QUICK_ROUNDS if args.quick else ROUNDS,
                  boots=2 if vs_stock else 1, vs_stock=vs_stock)
     board = qemu.with_nvdimm(boards.load(args.board), sweep.gib, run_dir)
-    kernels = {name: build.build(board, name) for name in (["stock", "ferry"] if vs_stock else ["ferry"])}
-    with counting(f"bindings on {board.name}", bindings(sweep)) as advance:
-        return measure(board, kernels, sweep, run_dir, advance)
+    kernels = {name: build.build(board, name) for name in ["stock"] * vs_stock + ["ferry"]}
+    document = experiment.document("memmap", board, sweep.baseline, kernels, dataclasses.asdict(sweep))
+    order = {f"{number}-{name}": (number, name) for number in range(sweep.boots) for name in kernels}
+    boots = [one_boot(sweep, board, kernels[kernel], name, number, kernel)
+             for name, (number, kernel) in order.items()]
+    image = run_dir / qemu.NVDIMM_IMAGE
+    image.touch()
+    try:
+        document["warnings"] += experiment.run(boots, run_dir, f"bindings on {board.name}", bindings(sweep))
+    finally:
+        image.unlink(missing_ok=True)
+    fill(document, sweep, [binding for name, which in order.items() for binding in parse(
+        (experiment.share_of(run_dir, name) / LOG).read_text().splitlines(), *which)])
+    return document
 
 
 def bindings(sweep: Plan) -> int:
@@ -98,79 +99,29 @@ def bindings(sweep: Plan) -> int:
     return sweep.boots * len(DEVICES) * (sweep.rounds + 1) * (len(CONFIGS) + sweep.vs_stock)
 
 
-def measure(board: Board, kernels: dict[str, Kernel], sweep: Plan, run_dir: Path,
-            advance: Callable[[], None]) -> Document:
-    """Boot, bind and sum up."""
-    captured = meta.capture(kernel_keys={name: kernel.key for name, kernel in kernels.items()},
-                            config=dataclasses.asdict(sweep),
-                            accelerator=meta.accelerator(board, kernels["ferry"].image))
-    found: list[Binding] = []
-    warnings = [] if board.kind == "instructions" else meta.warnings(captured)
-    order = [(number, name) for number in range(sweep.boots) for name in kernels]
-    image = run_dir / qemu.NVDIMM_IMAGE
-    image.touch()
-    try:
-        for made, (number, name) in enumerate(order, start=1):
-            progress.note(f"booting the {name} kernel on {board.name}, {made} of {len(order)}")
-            share = run_dir / RAW / f"{number}-{name}"
-            share.mkdir(parents=True)
-            once = _Boot(board, kernels[name], sweep, number, name, share, run_dir, advance)
-            warnings += tcg.twice(board, kernels[name], share, once.run)
-            found += parse((share / LOG).read_text().splitlines(), number, name)
-    finally:
-        image.unlink(missing_ok=True)
-    made_up = Document(schema=SCHEMA, bench="memmap", board=board.name, kind=board.kind, baseline=sweep.baseline,
-                       rows=[], meta=captured, warnings=warnings)
-    fill(made_up, sweep, found)
-    return made_up
-
-
-@dataclass(frozen=True)
-class _Boot:
-    """One boot of one kernel."""
-
-    board: Board
-    kernel: Kernel
-    sweep: Plan
-    number: int
-    name: str
-    share: Path
-    run_dir: Path
-    advance: Callable[[], None]
-
-    def run(self) -> None:
-        """Leaves the log in the share."""
-        configs = STOCK if self.name == "stock" else CONFIGS
-        limit = self.board.boot_timeout_s + BINDING_S * len(DEVICES) * len(configs) * (self.sweep.rounds + 1)
-        result = booted(self.run_dir, self.share.name, lambda: boot.boot(
-            self.board, self.kernel, self.command(configs), timeout_s=limit, share=self.share,
-            on_line=lambda line: self.advance() if "memmap_mark:" in line else None))
-        if result.status:
-            raise InfraError(f"binding the devices ended with {result.status} in the guest",
-                             hint=f"ferry boot --board {self.board.name}", log=self.run_dir / CONSOLE)
-
-    def command(self, configs: dict[str, str]) -> str:
-        """The guest's shell command. Boots take turns in which configuration has the first binding."""
-        turned = list(configs.items())[:: -1 if self.number % 2 else 1]
-        words = [str(paths.repo_root() / "guest/scripts/memmap-bench.sh"), str(self.kernel.modules["memmap_watch"]),
-                 LOG, str(self.sweep.rounds), str(self.sweep.gib), " ".join(DEVICES),
-                 " ".join(f"{name}={settings}" for name, settings in turned)]
-        return shlex.join(["sh", *words])
+def one_boot(sweep: Plan, board: Board, kernel: Kernel, name: str, number: int, kernel_name: str) -> experiment.Boot:
+    """A boot that binds the devices; boots take turns in which configuration has the first binding."""
+    configs = list((STOCK if kernel_name == "stock" else CONFIGS).items())[:: -1 if number % 2 else 1]
+    words = ["sh", str(paths.repo_root() / "guest/scripts/memmap-bench.sh"), str(kernel.modules["memmap_watch"]),
+             LOG, str(sweep.rounds), str(sweep.gib), " ".join(DEVICES),
+             " ".join(f"{config}={settings}" for config, settings in configs)]
+    return experiment.Boot(name, board, kernel, f"{shlex.join(words)}\n", "memmap_mark:", timeout_s=board.boot_timeout_s
+                           + BINDING_S * len(DEVICES) * len(configs) * (sweep.rounds + 1))
 
 
 def parse(lines: Sequence[str], number: int, kernel: str) -> list[Binding]:
-    """The bindings that a guest's log tells of; one that says nothing after its mark has no pages."""
+    """The bindings in a guest's log; one without a report after its mark has no pages."""
     found: list[Binding] = []
     for line in lines:
         if mark := MARK.match(line):
             found.append(Binding(number, kernel, mark[1], mark[2], int(mark[3])))
         elif found and (event := EVENT.match(line)):
-            found[-1] = _told(found[-1], json.loads(event[1]))
+            found[-1] = _add_event(found[-1], json.loads(event[1]))
     return found
 
 
-def _told(binding: Binding, event: dict[str, Any]) -> Binding:
-    """What one line adds to a binding."""
+def _add_event(binding: Binding, event: dict[str, Any]) -> Binding:
+    """The binding with the figures of one report."""
     if event["event"] == "init":
         return dataclasses.replace(binding, pages=event["pages"], init_ns=event["ns"])
     if event["event"] == "remap":
@@ -198,7 +149,7 @@ def fill(document: Document, sweep: Plan, found: Sequence[Binding]) -> None:
 
 
 def first_bindings(found: Sequence[Binding]) -> list[Binding]:
-    """What touched the struct pages of a device for the first time in a boot, whichever configuration it was."""
+    """The first binding of each device in each boot, in whichever configuration: it touches the memory first."""
     firsts: dict[tuple[int, str, str], Binding] = {}
     for one in found:
         firsts.setdefault((one.boot, one.kernel, one.device), one)
@@ -227,7 +178,7 @@ def row(bindings: Sequence[Binding], sweep: Plan, key: tuple[str, str, str], wha
         sample_ids=[[one.boot, one.round] for one in good],
         median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
         ratio_to_baseline=None,
-        failures=[Failure(boot=one.boot, round=one.round, reason="the kernel said nothing of it")
+        failures=[Failure(boot=one.boot, round=one.round, reason="no report by the kernel")
                   for one in bindings if one not in good],
         path=config, device=device + what,
     )

@@ -3,28 +3,22 @@
 
 The KUnit suite `ferry_zone_device_init_bench` makes the samples inside the kernel, booted as User-Mode Linux. The limit
 is the faster of two ways to fill the same bytes with a constant pattern. Paths: full (field by field, the baseline),
-nontemporal (copies of a template), auto (what the kernel does), and parallel (a first binding on two CPUs).
+nontemporal (copies of a template), auto (the kernel's choice), and parallel (a first binding on two CPUs).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ferry import boards
-from ferry.bench import kunit_samples, meta
-from ferry.boards import Board
+from ferry.bench import experiment, guest_samples
 from ferry.errors import UsageError
 from ferry.kernel import build
-from ferry.kernel.build import Kernel
 from ferry.results import stats
-from ferry.results.document import SCHEMA, Document, Failure, Row, baseline_of, column, is_baseline
-from ferry.vm.boot_log import counting
+from ferry.results.document import Document, Failure, Row, baseline_of, column, is_baseline
 
 SUITE = "ferry_zone_device_init_bench"
 BASELINE = "full"
@@ -34,7 +28,7 @@ FOLIO_BYTES = {"order0": PAGE_BYTES, "compound": 2 << 20}
 #: Memory that the host has never touched, as a device's struct pages are at its first binding.
 FIRST = "first_"
 
-SAMPLE = re.compile(r"\bferry_memmap_sample: (\{.*\})")
+SAMPLE = "ferry_memmap_sample: "
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What tells rows apart."""
+        """Samples with the same key belong to one row."""
         return self.path, self.layout, self.threads
 
 
@@ -62,38 +56,29 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
                          hint="ferry bench memmap, or ferry bench memmap --board x86-numa --baseline stock")
     board = boards.load(args.board)
     kernel = build.build(board, "ferry")
-    with counting(f"struct pages on {board.name}", None) as advance:
-        return measure(board, kernel, run_dir, advance)
-
-
-def measure(board: Board, kernel: Kernel, run_dir: Path, advance: Callable[[], None]) -> Document:
-    """Boot the suite and sum up its samples; InfraError when it printed none."""
-    samples = parse(kunit_samples.lines(board, kernel, SUITE, SAMPLE, run_dir, advance))
-    sizes = sorted({sample.struct_page_bytes for sample in samples})
-    captured = meta.capture(kernel_keys={"ferry": kernel.key}, config={"suite": SUITE, "struct_page_bytes": sizes})
-    return document(board, captured, meta.warnings(captured), samples)
+    document = experiment.document("memmap", board, BASELINE, {"ferry": kernel}, {"suite": SUITE})
+    fill(document, parse(guest_samples.kunit_lines(board, kernel, SUITE, SAMPLE, run_dir)))
+    return document
 
 
 def parse(lines: Sequence[str]) -> list[Sample]:
     """The samples in a console's lines, whatever stands before them on the line."""
-    found = [SAMPLE.search(line) for line in lines]
-    return [Sample(**json.loads(match.group(1))) for match in found if match]
+    return [Sample(**event) for event in guest_samples.kunit_events(lines, SAMPLE)]
 
 
-def document(board: Board, captured: dict[str, Any], warnings: list[str], samples: Sequence[Sample]) -> Document:
-    """Rows, which of them is the limit, and the ratios."""
-    made = Document(schema=SCHEMA, bench="memmap", board=board.name, kind=board.kind, baseline=BASELINE, rows=[],
-                    meta=captured, warnings=warnings)
-    made["rows"] = [row([sample for sample in samples if sample.key == key])
-                    for key in dict.fromkeys(sample.key for sample in samples)]
-    for layout in dict.fromkeys(one["layout"] for one in made["rows"]):
-        name_limit([one for one in made["rows"] if one["layout"] == layout])
-    for one in made["rows"]:
-        full, limit = baseline_of(made, one), limit_of(made, one)
-        one["ratio_to_baseline"] = stats.ratio(one, full) if full and not is_baseline(made, one) else None
+def fill(document: Document, samples: Sequence[Sample]) -> None:
+    """Add rows, which of them is the limit, and the ratios."""
+    document["meta"]["struct_page_bytes"] = sorted({sample.struct_page_bytes for sample in samples})
+    rows = [row([sample for sample in samples if sample.key == key])
+            for key in dict.fromkeys(sample.key for sample in samples)]
+    document["rows"] = rows
+    for layout in dict.fromkeys(one["layout"] for one in rows):
+        name_limit([one for one in rows if one["layout"] == layout])
+    for one in rows:
+        full, limit = baseline_of(document, one), limit_of(document, one)
+        one["ratio_to_baseline"] = stats.ratio(one, full) if full and not is_baseline(document, one) else None
         if limit is not None and limit is not one:
             one["ratio_to_limit"] = stats.ratio(one, limit)
-    return made
 
 
 def row(samples: Sequence[Sample]) -> Row:

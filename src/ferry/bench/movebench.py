@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's movebench: the script that runs it at each folio size, and what its JSON lines say.
+"""The guest's movebench: the script that runs it at each folio size, and its JSON lines.
 
 For each size the script leaves in $FERRY_SHARE: SIZE.jsonl, SIZE.stderr, SIZE.status and SIZE.stats (the migrators'
 counters afterwards), where SIZE is 4k, 64k, 2m and so on.
@@ -7,20 +7,18 @@ counters afterwards), where SIZE is 4k, 64k, 2m and so on.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ferry.bench import guest_samples
 from ferry.bench.plan import Config, Plan, size_argument
 from ferry.results.document import Failure
 
 CONTROL = "/sys/kernel/mm/migration"
 
-#: movebench's exit status when the guest cannot measure this size at all.
-MISSING = 4
+PROGRAM = "movebench"
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one movebench left behind. `status` is None when the guest died before it could write one."""
+    """The result of one movebench. `status` is None if the guest died before it could write one."""
 
     status: int | None
     samples: list[Sample]
@@ -51,11 +49,7 @@ class Outcome:
     @property
     def reason(self) -> str:
         """Why there are fewer samples than asked for."""
-        if self.status == 0:
-            return "movebench printed no such sample"
-        said = self.stderr.strip().splitlines()
-        how = "the guest died" if self.status is None else f"movebench exited with {self.status}"
-        return f"{how}: {said[-1]}" if said else how
+        return guest_samples.reason(PROGRAM, self.status, self.stderr)
 
 
 def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[list[str]]) -> str:
@@ -80,42 +74,23 @@ def arguments(plan: Plan, configs: tuple[Config, ...], folio_bytes: int, total: 
     return words + [word for config in configs for word in ("--config", config.argument)]
 
 
-def is_sample(line: str) -> bool:
-    """Whether a line of the console is a sample, for the progress bar; warm-ups count."""
-    return '"event"' in line and '"sample"' in line
-
-
 def outcome(share: Path, folio_bytes: int) -> Outcome:
-    """What the guest left in `share` for one size."""
+    """The outcome of one size, read from `share`."""
     name = size_argument(folio_bytes)
-    status = _text(share / f"{name}.status").strip()
     return Outcome(
-        status=int(status) if status else None,
-        samples=list(samples(_text(share / f"{name}.jsonl"))),
-        stderr=_text(share / f"{name}.stderr"),
-        counters=counters(_text(share / f"{name}.stats")),
+        status=guest_samples.status_of(share / f"{name}.status"),
+        samples=list(samples(guest_samples.text_of(share / f"{name}.jsonl"))),
+        stderr=guest_samples.text_of(share / f"{name}.stderr"),
+        counters=counters(guest_samples.text_of(share / f"{name}.stats")),
     )
 
 
-def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
-
-
 def samples(text: str) -> Iterator[Sample]:
-    """The samples among movebench's lines, warm-ups left out; a line cut short by a dying guest is no sample."""
-    for line in text.splitlines():
-        event = _event(line)
+    """The samples among movebench's lines, without warm-ups."""
+    for event in guest_samples.events(text):
         if event.get("event") == "sample" and not event["warmup"]:
             yield Sample(event["config"], event["round"], event["ns_there"] + event["ns_back"],
                          event["pages_moved"], event["pages_failed"], event["bytes"])
-
-
-def _event(line: str) -> dict[str, Any]:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) else {}
 
 
 def counters(text: str) -> dict[str, int]:
@@ -132,8 +107,7 @@ def counters(text: str) -> dict[str, int]:
 def sort_out(result: Outcome, config: Config, plan: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
     """One configuration's good samples, and a failure for each one that is wrong or did not come.
 
-    movebench checks every byte and every folio's size before it exits with 0; samples of one that did not are as
-    untrue as its bytes may be.
+    movebench checks every byte and every folio's size before it exits with 0; otherwise none of its samples counts.
     """
     got = [sample for sample in result.samples if sample.config == config.label]
     faults = {sample: _fault(sample) or ("" if result.status == 0 else result.reason) for sample in got}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a move_pages sweep measures: the configurations to take in turn and how much to move at each folio size."""
+"""The plan of a move_pages sweep: the configurations, measured in turn, and how much to move at each folio size."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10,
 MIGRATORS = ("off", "kernel", "mtcopy", "dcbm")
 NONTEMPORAL = ("never", "always", "auto")
 VERIFY = ("auto", "always")
-#: What the kernel's mtcopy/threads and dcbm/channels take.
+#: Limits of the kernel's mtcopy/threads and dcbm/channels, and of the threads of a guest program.
 MAX_THREADS = 64
 MAX_CHANNELS = 64
+MAX_PROGRAM_THREADS = 4096
 #: Of memory that comes in some folio sizes only: movebench's limits.
 READ_ONLY_SIZES = (4 << 10, 2 << 20)
 SWAPCACHE_SIZES = (4 << 10,)
@@ -25,7 +26,7 @@ SWAPCACHE_SIZES = (4 << 10,)
 
 @dataclass(frozen=True)
 class Config:
-    """One thing to take in turn. `settings` are files under /sys/kernel/mm/migration and what to write, in order."""
+    """One configuration. `settings` are files under /sys/kernel/mm/migration and the values to write, in order."""
 
     label: str
     kernel: str
@@ -35,7 +36,7 @@ class Config:
     channels: int = 0
     verify: str | None = None
     always: bool = False
-    """dcbm: offload even what the CPU copies faster."""
+    """dcbm: offload also batches that the CPU copies faster."""
     migrc: bool | None = None
     """Whether TLB flushes are deferred; None leaves the switch alone."""
 
@@ -84,7 +85,7 @@ class Plan:
 
     @property
     def workload(self) -> str:
-        """What is moved and how, where that differs from the default; results of different workloads do not compare."""
+        """Kind of memory, and options that differ from the default; results of different workloads do not compare."""
         single = ["one folio a call"] if self.single else []
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
@@ -99,7 +100,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take in turn: migrators, and of each kind of migrator the settings, every one a configuration."""
+    """The migrators to measure, and for each kind of migrator the settings, each of which makes a configuration."""
 
     migrators: list[str]
     threads: list[int]
@@ -153,11 +154,15 @@ def folio_size(text: str) -> int:
         raise argparse.ArgumentTypeError(f"no folio size '{text}', there are {', '.join(FOLIO_SIZES)}") from None
 
 
-def hog_count(text: str) -> int:
-    """A number of threads, 0 for none; as many as movebench takes."""
-    if not text.isdecimal() or int(text) > 4096:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 4096")
-    return int(text)
+def bounded(low: int, high: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from {low} to {high}")
+        return int(text)
+
+    return parse
 
 
 def byte_count(text: str) -> int:
@@ -172,20 +177,6 @@ def byte_count(text: str) -> int:
 def size_argument(count: int) -> str:
     """Bytes as movebench takes a folio size: 4k, 2m."""
     return f"{count >> 20}m" if count >= 1 << 20 else f"{count >> 10}k"
-
-
-def thread_count(text: str) -> int:
-    """A number of copy threads, 1 to MAX_THREADS."""
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is no thread count from 1 to {MAX_THREADS}")
-    return int(text)
-
-
-def channel_count(text: str) -> int:
-    """A number of DMA channels, 1 to MAX_CHANNELS."""
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_CHANNELS:
-        raise argparse.ArgumentTypeError(f"'{text}' is no channel count from 1 to {MAX_CHANNELS}")
-    return int(text)
 
 
 def one_of(names: tuple[str, ...]) -> Callable[[str], str]:

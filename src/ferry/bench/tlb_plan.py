@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `ferry bench tlb` runs: workloads, the machines they need, and the two kernels or settings to compare."""
+"""The plan of `ferry bench tlb`: workloads, the machines they need, and the two configurations to compare."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SETTLE_MS, QUICK_SETTLE_MS = 3000, 1500
 
 @dataclass(frozen=True)
 class Config:
-    """One side of the comparison. `migrc` is what `enabled` is set to; None on a kernel that has none."""
+    """One side of the comparison. `migrc` is the value of `enabled`; None for a kernel without migrc."""
 
     label: str
     kernel: str
@@ -59,7 +59,7 @@ BASELINES = {"stock": Config("stock", "stock", None), "off": Config("off", "ferr
 
 @dataclass(frozen=True)
 class Work:
-    """One row: a workload on a machine, and what makes one sample of it."""
+    """One workload on a machine, with the arguments of one sample."""
 
     workload: str
     board: Board
@@ -80,7 +80,7 @@ class Work:
 
     @property
     def identity(self) -> str:
-        """What its results may be compared with: more than its name where readers were chosen."""
+        """Results with the same identity may be compared; it includes the number of readers if the user chose one."""
         return self.workload if self.readers is None else f"{self.workload}, {self.readers} readers"
 
     @property
@@ -144,7 +144,7 @@ def xslookup(board: Board, ratio: str, quick: bool) -> Work:
 
 
 def lone(board: Board) -> Board:
-    """The board with all CPUs at its first node, so that nobody's memory but the workload's is at the other."""
+    """The board with all CPUs at its first node, so that only the workload's memory is at the other."""
     fast, slow = boards.load(TIERED).nodes
     return dataclasses.replace(board, nodes=(fast, dataclasses.replace(slow, memory_mib=COMPACTED_MIB)))
 
@@ -162,13 +162,6 @@ def sizes(ratio: str) -> tuple[int, int]:
     """MiB of the fast and the slow node."""
     fast, slow = map(int, ratio.split(":"))
     return FAST_MIB, -(-FAST_MIB * slow // fast // SECTION_MIB) * SECTION_MIB
-
-
-def reader_count(text: str) -> int:
-    """A number of threads, as many as tlbbench takes: an argparse type."""
-    if not text.isdecimal() or not 1 <= int(text) <= 4096:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 to 4096")
-    return int(text)
 
 
 def ratio_of(text: str) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From the runs of `ferry bench tlb` to rows: one for each workload, the baseline's figures beside ours.
+"""The rows of `ferry bench tlb`, from the runs in its guests: for each workload the baseline's and migrc's.
 
-Events are counted from before the work until nothing can be deferred any more, so that a flush that was only put off
-counts. Where the work cannot be made exactly equal, events per 1,000 pages that the kernel migrated say more; the
-reductions are of those. A reduction is the share that is gone: 0.9 is a tenth of the baseline's events.
+Events are counted from before the work until no flush is deferred any more, so that deferred flushes count. Some work
+cannot be made exactly equal, so events per 1,000 pages that the kernel migrated say more, and the reductions are of
+those. A reduction is the share that is gone: 0.9 is a tenth of the baseline's events.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from ferry.bench.tlb_guest import MISSING, Outcome
-from ferry.bench.tlb_plan import MIGRC, PAGE, Config, Plan, Work
+from ferry.bench.guest_samples import MISSING
+from ferry.bench.tlb_plan import PAGE, Config, Plan, Work
+from ferry.bench.tlbbench import Outcome
 from ferry.results import stats
-from ferry.results.document import Document, Event, Failure, Row, Skip, TlbRow, baseline_of, rows_of
+from ferry.results.document import Document, Event, Failure, Row, Skip, TlbRow, label, rows_of
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,16 @@ def fill(document: Document, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     """Add rows, skipped workloads and warnings to a document that has none."""
     document["skipped"] = []
     for work in plan.works:
-        mine = [outcome for outcome in outcomes if outcome.work == work.key]
-        if reason := skip_reason(mine, plan):
+        runs = [outcome for outcome in outcomes if outcome.work == work.key]
+        if reason := skip_reason(runs, plan):
             document["skipped"].append(Skip(folio_bytes=PAGE, workload=work.name, reason=reason))
         else:
-            document["rows"].append(row(document, plan, work, mine))
+            document["rows"] += rows_of_work(plan, work, runs)
     document["warnings"] = [*document.get("warnings", []), *warnings(document)]
 
 
 def skip_reason(outcomes: Sequence[Outcome], plan: Plan) -> str | None:
-    """Why a work could not be done: every run of one side said that the guest lacks something."""
+    """Why a work could not be done: in every run of one side, the guest lacked something."""
     for config in plan.configs:
         runs = [outcome for outcome in outcomes if outcome.config == config.label]
         if runs and all(outcome.status == MISSING for outcome in runs):
@@ -57,19 +58,19 @@ def skip_reason(outcomes: Sequence[Outcome], plan: Plan) -> str | None:
 
 
 def side(outcomes: Iterable[Outcome], config: Config, hashes: dict[int, str]) -> Side:
-    """Sort out one configuration's samples; `hashes` are what the lookups of each round must give."""
+    """Sort out one configuration's samples; `hashes` are the results that the lookups of each round must have."""
     found = Side([], [])
     for run in (outcome for outcome in outcomes if outcome.config == config.label):
         fault = _fault(run, hashes.get(run.turn))
         if fault or run.sample is None:
-            found.failures.append(Failure(boot=run.boot, round=run.turn, reason=f"{config.label}: {fault}"))
+            found.failures.append(Failure(boot=run.boot, round=run.turn, reason=fault))
         else:
             found.samples.append((run.boot, run.sample))
     return found
 
 
 def _fault(run: Outcome, expected_hash: str | None) -> str:
-    """The programs check what they read; the sample of one that did not end well is as untrue as its bytes."""
+    """Why the sample of a run does not count, or "". The programs check what they read, and fail if it is wrong."""
     if run.status != 0:
         return run.reason
     if run.sample is None:
@@ -82,7 +83,7 @@ def _fault(run: Outcome, expected_hash: str | None) -> str:
 
 
 def hashes_of(outcomes: Iterable[Outcome]) -> dict[int, str]:
-    """What the first run of each round found in the table: all must find the same."""
+    """The result of the first run of each round, which all runs of the round must have."""
     found: dict[int, str] = {}
     for outcome in outcomes:
         if outcome.sample and "hash" in outcome.sample:
@@ -118,7 +119,7 @@ def per_1000(name: str) -> Callable[[Event], float | None]:
 
 
 def kept_kb(event: Event) -> float | None:
-    """How much less is free (kB, also on per-CPU lists) once nothing is deferred any more than before the work."""
+    """How much less memory is free (kB, per-CPU lists included) after the last deferred flush than before the work."""
     before, settled = event.get("before_free_kb"), event.get("settled_free_kb")
     return None if before is None or settled is None else float(before - settled)
 
@@ -135,53 +136,44 @@ FIGURES: dict[str, Callable[[Event], float | None]] = {
 }
 
 
-def row(document: Document, plan: Plan, work: Work, outcomes: Sequence[Outcome]) -> TlbRow:
-    """One workload: our samples, the baseline's, and what both sides counted."""
+def rows_of_work(plan: Plan, work: Work, outcomes: Sequence[Outcome]) -> tuple[Row, Row]:
+    """The row of the baseline and that of migrc, with its ratios to the former."""
     hashes = hashes_of(outcomes)
-    theirs, ours = (side(outcomes, config, hashes) for config in plan.configs)
-    rates = ours.values(rate)
+    sides = [side(outcomes, config, hashes) for config in plan.configs]
+    base, ours = (row(work, config, one) for config, one in zip(plan.configs, sides, strict=True))
+    ours["ratio_to_baseline"] = stats.ratio(ours, base)
+    ours["ipi_reduction"] = reduction(ours["ipis_per_1000_moves"], base["ipis_per_1000_moves"])
+    ours["flush_reduction"] = reduction(ours["flushes_per_1000_moves"], base["flushes_per_1000_moves"])
+    return base, cast(TlbRow, {**ours, **quarantine(sides[1])})
+
+
+def row(work: Work, config: Config, one: Side) -> TlbRow:
+    """One side of one workload, without ratios."""
+    rates = one.values(rate)
     made = Row(
-        kernel="ferry", migrator="off", threads=work.board.cpus, channels=0, folio_bytes=PAGE,
-        total_bytes=work.total_bytes, unit=work.unit, samples=rates, sample_ids=ids(ours),
+        kernel=config.kernel, migrator="off", threads=work.board.cpus, channels=0, folio_bytes=PAGE,
+        total_bytes=work.total_bytes, unit=work.unit, samples=rates,
+        sample_ids=[[boot, event["round"]] for boot, event in one.samples],
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
-        ratio_to_baseline=None, failures=theirs.failures + ours.failures, path=MIGRC.label, device=work.name,
-        workload=work.identity, baseline_samples=theirs.values(rate), baseline_sample_ids=ids(theirs),
+        ratio_to_baseline=None, failures=one.failures, path=config.label, device=work.name, workload=work.identity,
     )
-    baseline = baseline_of(document, made)
-    made["ratio_to_baseline"] = stats.ratio(made, baseline) if baseline else None
     ratio = {} if work.ratio is None else {"ratio": work.ratio}
-    kept = [{"config": config.label, "boot": boot, **event}
-            for config, one in zip(plan.configs, (theirs, ours), strict=True) for boot, event in one.samples]
     return cast(TlbRow, {**made, **ratio, "nodes": [asdict(node) for node in work.board.nodes],
-                         **counts(ours, theirs, work), **quarantine(ours), "runs": kept})
+                         **{name: one.middle(of) for name, of in FIGURES.items()},
+                         "events": [{"boot": boot, **event} for boot, event in one.samples]})
 
 
-def ids(one: Side) -> list[list[int]]:
-    """[boot, round] of each sample."""
-    return [[boot, event["round"]] for boot, event in one.samples]
+def reduction(ours: float | None, base: float | None) -> float | None:
+    """None if the baseline has nothing to reduce."""
+    return 1 - ours / base if ours is not None and base else None
 
 
-def counts(ours: Side, theirs: Side, work: Work) -> dict[str, float | None]:
-    """Medians of both sides, and the share of the baseline's events that is gone."""
-    found: dict[str, float | None] = {}
-    for name, of in {**FIGURES, work.unit: rate}.items():
-        found[name], found[f"baseline_{name}"] = ours.middle(of), theirs.middle(of)
-    for name, key in (("ipi", "ipis"), ("flush", "flushes")):
-        found[f"{name}_reduction"] = reduction(found[f"{key}_per_1000_moves"], found[f"baseline_{key}_per_1000_moves"])
-    return found
-
-
-def reduction(ours: float | None, theirs: float | None) -> float | None:
-    """None where the baseline has nothing to reduce."""
-    return 1 - ours / theirs if ours is not None and theirs else None
-
-
-#: What a quarantine was allowed and did, not how often something happened.
+#: Settings and levels, which are no counts.
 LEVELS = ("migrc_enabled", "migrc_max_bytes", "migrc_max_age_ms", "migrc_peak_bytes", "migrc_quarantined_bytes")
 
 
 def quarantine(ours: Side) -> dict[str, Any]:
-    """migrc's counters, all samples together; the bound of its quarantine; the most that was ever in it."""
+    """migrc's counters, summed over all samples; the limits of its quarantine; its peak."""
     total: dict[str, int] = {}
     for _, event in ours.samples:
         for key in event:
@@ -197,13 +189,13 @@ def warnings(document: Document) -> list[str]:
     """Rows that may not show what their name says."""
     found = []
     for one in rows_of(document):
-        name = one["device"]
-        if one["samples"] and not one["migrc"].get("folios"):
-            found.append(f"{name}: migrc deferred nothing: its row shows two kernels that do the same")
-        lost = [run for run in one["runs"] if run.get("asked_pages", 0) > run.get("moved_pages", 0)]
+        name = f"{one['device']}, {label(one)}"
+        if one["samples"] and "migrc" in one and not one["migrc"].get("folios"):
+            found.append(f"{name}: nothing was deferred, so this row shows the baseline once more")
+        lost = [event for event in one["events"] if event.get("asked_pages", 0) > event.get("moved_pages", 0)]
         if lost:
             found.append(f"{name}: {len(lost)} samples moved fewer pages than they were to")
-        slow = [run for run in one["runs"] if run.get("drained_ms", 0) < 0]
+        slow = [event for event in one["events"] if event.get("drained_ms", 0) < 0]
         if slow:
-            found.append(f"{name}: {len(slow)} samples ended with pages still held back")
+            found.append(f"{name}: {len(slow)} samples ended with pages in the quarantine")
     return found

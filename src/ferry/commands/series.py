@@ -56,7 +56,7 @@ def _check(base: source.Source, *, build: bool) -> int:
         with progress.stage("building after each patch") as stage:
             failed += _show(series_build.builds(base, stage))
     if failed:
-        raise TestFailure(f"{failed} of the series' checks failed", hint="correct what is named above")
+        raise TestFailure(f"{failed} of the series' checks failed", hint="correct the failures named above")
     print(f"{len(patches.load())} patches on Linux {base.version}: all checks pass")
     return 0
 

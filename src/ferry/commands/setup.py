@@ -47,7 +47,7 @@ def _install(packages: list[str]) -> list[str]:
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub.add_parser("setup", help="install what is missing (Debian, as root)")
+    sub.add_parser("setup", help="install missing packages (Debian, as root)")
 
 
 def run(args: argparse.Namespace) -> int:

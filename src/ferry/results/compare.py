@@ -27,7 +27,7 @@ from ferry.results.table import ratio_text
 
 Verdict = Literal["better", "same", "worse", "regression", "unknown", "failed", "missing", "new"]
 
-#: The verdicts that make `ferry compare` exit 1: what was measured in A must not vanish from B.
+#: The verdicts that make `ferry compare` exit 1: no measurement of A may be missing in B.
 BAD = frozenset({"regression", "failed", "missing"})
 
 
@@ -52,7 +52,7 @@ def _basis(document: Document) -> str:
 
 
 def _warnings(before: Document, after: Document) -> list[str]:
-    """What makes the two runs less comparable than they look."""
+    """Reasons why the two runs are less comparable than they look."""
     found = []
     cpus = [document["meta"].get("host", {}).get("cpu") for document in (before, after)]
     if after["kind"] == "native" and cpus[0] != cpus[1]:
@@ -127,7 +127,7 @@ def pair(before: list[Document], after: list[Document]) -> list[tuple[Document, 
 
 
 def output(comparisons: list[dict[str, Any]], before: str, after: str) -> formats.Output:
-    """What `ferry compare` prints."""
+    """The output of `ferry compare`."""
     records = [{key: comparison[key] for key in ("bench", "board", "basis")} | _flat(entry)
                for comparison in comparisons for entry in comparison["rows"]]
     data = {"schema": SCHEMA, "a": before, "b": after, "comparisons": comparisons}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict, cast, get_origin, get_type_hints
 
-SCHEMA = 1
+SCHEMA = 2
+"""Since 2, the two sides of a comparison are rows of their own in every bench."""
 
 #: Units in which a smaller figure is the better one.
 COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
@@ -18,7 +19,7 @@ COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
               "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s"}
 
-#: What each kind of figure may be used for; shown with every table and on every plot.
+#: How each kind of figure may be used; shown with every table and on every plot.
 KIND_NOTES = {
     "emulated": "emulated: ratios only",
     "instructions": "instructions counted by the guest clock",
@@ -68,9 +69,6 @@ class Row(TypedDict):
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
-    baseline_samples: NotRequired[list[float]]
-    """The baseline's samples, of a bench whose rows hold both sides."""
-    baseline_sample_ids: NotRequired[list[list[int]]]
 
 
 class Skip(TypedDict):
@@ -82,7 +80,7 @@ class Skip(TypedDict):
 
 
 class Document(TypedDict):
-    """What `--format json` prints; result.json is a list of these."""
+    """The output of `--format json`; result.json is a list of these."""
 
     schema: int
     bench: str
@@ -97,7 +95,7 @@ class Document(TypedDict):
 
 
 def missing_keys(document: dict[str, Any]) -> list[str]:
-    """The keys without which what was read from a file is no document; those of a row are named once."""
+    """The required keys that a document from a file lacks; those of a row are named once."""
     rows = document.get("rows")
     wrong = [] if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else ["rows"]
     for part, shape in [(document, Document), *((row, Row) for row in rows or [] if not wrong)]:
@@ -131,12 +129,12 @@ def counts_threads(name: str) -> bool:
 
 
 def identity(row: Row) -> tuple[str | int, ...]:
-    """What makes two rows of different runs the same measurement."""
+    """Rows of different runs with the same identity are the same measurement."""
     return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
 
 
 def column(row: Row) -> tuple[str, int, int]:
-    """What stands above a row's figure in a table: rows of one column do the same work, by different means."""
+    """The table column of a row: rows of one column do the same work in different configurations."""
     return row.get("device", ""), row["folio_bytes"], row["total_bytes"]
 
 
@@ -146,9 +144,7 @@ def is_baseline(document: Document, row: Row) -> bool:
 
 
 def baseline_of(document: Document, row: Row) -> Row | None:
-    """The baseline's row of the same column, or the side of this one that stands for it."""
-    if "baseline_samples" in row:
-        return {**row, "samples": row["baseline_samples"], "sample_ids": row["baseline_sample_ids"]}
+    """The baseline's row of the same column."""
     columns = (other for other in document["rows"] if is_baseline(document, other))
     return next((other for other in columns if column(other) == column(row)), None)
 
@@ -162,36 +158,26 @@ Event = dict[str, Any]
 
 
 class TlbRow(Row, total=False):
-    """What a row of this bench has beside those of every bench. Figures are medians of one sample's."""
+    """A row of `ferry bench tlb`, with further keys. Figures are medians over the samples."""
 
     ratio: str
     nodes: list[dict[str, Any]]
-    runs: list[Event]
-    """Every good sample of both sides, as the guest printed it."""
+    events: list[Event]
+    """Every good sample, as the guest printed it."""
+    ipis: float | None
+    flushes: float | None
+    ipis_per_1000_moves: float | None
+    flushes_per_1000_moves: float | None
+    moved_pages: float | None
+    migrated_pages: float | None
+    kept_kb: float | None
+    ipi_reduction: float | None
+    """The share of the baseline's IPIs that is gone; like all that follow, of rows with migrc."""
+    flush_reduction: float | None
     migrc: dict[str, int]
     max_bytes: int | None
     max_age_ms: int | None
     peak_bytes: int | None
-    ipis: float | None
-    baseline_ipis: float | None
-    flushes: float | None
-    baseline_flushes: float | None
-    ipis_per_1000_moves: float | None
-    baseline_ipis_per_1000_moves: float | None
-    flushes_per_1000_moves: float | None
-    baseline_flushes_per_1000_moves: float | None
-    moved_pages: float | None
-    baseline_moved_pages: float | None
-    migrated_pages: float | None
-    baseline_migrated_pages: float | None
-    kept_kb: float | None
-    baseline_kept_kb: float | None
-    moves_per_second: float | None
-    baseline_moves_per_second: float | None
-    lookups_per_second: float | None
-    baseline_lookups_per_second: float | None
-    ipi_reduction: float | None
-    flush_reduction: float | None
 
 
 def rows_of(document: Document) -> list[TlbRow]:

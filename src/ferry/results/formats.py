@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a verb has to say, as a table, JSON, CSV or Markdown."""
+"""The output of a verb as a table, JSON, CSV or Markdown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plots of a document, as SVG to put inline. What kind of figure they show stands on every one of them."""
+"""The plots of a document, as SVG to put inline. Each plot names its kind of figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 @dataclass(frozen=True)
 class Plot:
-    """An SVG and the sentence that says what it shows."""
+    """An SVG and its caption."""
 
     caption: str
     svg: str

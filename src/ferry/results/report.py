@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from ferry.results import plots, runs, table
-from ferry.results.document import Document, Row, baseline_of
+from ferry.results.document import Document
 
 REPORT = "report.html"
 
@@ -32,18 +32,12 @@ def html(documents: list[Document], name: str) -> str:
 
 
 def section(document: Document) -> dict[str, Any]:
-    """What the template shows of one document."""
+    """The variables of the template for one document."""
     return {
         "grid": table.grid(document),
         "plots": plots.all_of(document),
-        "rows": [named for row in document["rows"] for named in _sides(document, row)],
+        "rows": [(table.row_name(document, row), row) for row in document["rows"]],
         "counters": document.get("counters", {}),
         "meta": {key: value if isinstance(value, str) else json.dumps(value, indent=2)
                  for key, value in document["meta"].items()},
     }
-
-
-def _sides(document: Document, row: Row) -> list[tuple[str, Row]]:
-    """A row by its name; of one that holds the baseline's samples too, both sides."""
-    other = baseline_of(document, row) if "baseline_samples" in row else None
-    return [(table.row_name(document, row), row), *([(f"{document['baseline']} (baseline)", other)] if other else [])]

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import bootstrap
 
 from ferry.results.document import COSTS, Ratio, Row
 
@@ -94,8 +93,9 @@ def _medians(groups: Groups, rng: np.random.Generator) -> Array | None:
         return None
     if len(groups) > 1:
         return _nested_medians(groups, rng)
-    drawn = bootstrap((groups[0],), np.median, n_resamples=RESAMPLES, method="percentile", rng=rng)
-    return np.asarray(drawn.bootstrap_distribution, dtype=np.float64)
+    samples = np.asarray(groups[0], dtype=np.float64)
+    drawn = samples[rng.integers(len(samples), size=(RESAMPLES, len(samples)))]
+    return np.asarray(np.median(drawn, axis=1), dtype=np.float64)
 
 
 def _nested_medians(groups: Groups, rng: np.random.Generator) -> Array:

@@ -44,18 +44,18 @@ def grid(document: Document) -> Grid:
 
 
 def heading(place: tuple[str, int, int]) -> str:
-    """What a column is of."""
+    """The heading of a column."""
     device, folio, total = place
     return f"{device or f'{size_name(folio)} folios'}\n{size_name(total)} at a time"
 
 
 def row_name(document: Document, row: Row) -> str:
-    """The row's label, and whether it is what the others are compared with."""
+    """The row's label, marked if it is the baseline."""
     return f"{label(row)} (baseline)" if is_baseline(document, row) else label(row)
 
 
 def title(document: Document) -> str:
-    """What was measured, where, and what kind of figure it is."""
+    """The bench, its workloads, the board, the units and the kind of figure."""
     units = "/".join(sorted({UNIT_NAMES[row["unit"]] for row in document["rows"]}))
     workloads = "; ".join(sorted({row["workload"] for row in document["rows"] if "workload" in row}))
     what = " of ".join(filter(None, [document["bench"], workloads]))
@@ -63,7 +63,7 @@ def title(document: Document) -> str:
 
 
 def cell(row: Row | None) -> list[str]:
-    """The median and its spread, the ratio and its interval, and what failed."""
+    """The median and its spread, the ratio and its interval, and the number of failed samples."""
     if row is None:
         return ["-"]
     lines = []
@@ -85,7 +85,7 @@ def other_ratios(row: Row) -> list[tuple[str, Ratio]]:
 
 
 def spread(value: float) -> str:
-    """Two significant digits are what a spread is worth."""
+    """A spread with two significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
 
 

@@ -20,8 +20,6 @@ MEDIAN_LINES, MOST_LINES, LONGEST_LINES = 15, 45, 80
 """Limits for the lines of a function: the median, 90 %, and the longest."""
 _RESERVED = re.compile(r"\b(?:migrate_(?:copy_)?offload\w*|memcpy_(?:streaming|nt)\w*)\b|\bstruct migrator\b")
 """Names of series under review upstream, so that both can be in one tree."""
-_NOT_CONVERTED = ("Documentation/",)
-"""Overlay paths that the checks of circles, columns and prose still leave out. This list may only shrink."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,9 @@ def run_all(source: Source) -> Iterator[Outcome]:
     lengths = function_lengths(overlay)
     yield Outcome("function length", tuple(wrong_lengths(lengths)), describe_lengths(lengths, overlay))
     yield Outcome("headers of other parts", tuple(layers.foreign_includes(overlay)))
-    converted = {name: path for name, path in overlay.items() if not name.startswith(_NOT_CONVERTED)}
-    without = f"{len(converted)} of {len(overlay)} files; not yet {', '.join(_NOT_CONVERTED)}"
-    yield Outcome("no circle of files", tuple(layers.file_circles(converted)), without)
-    yield Outcome("80 columns", tuple(layers.wide_lines(converted)), without)
-    figures = prose.of_overlay(converted)
+    yield Outcome("no circle of files", tuple(layers.file_circles(overlay)))
+    yield Outcome("80 columns", tuple(layers.wide_lines(overlay)))
+    figures = prose.of_overlay(overlay)
     yield Outcome("prose", tuple(prose.exceeded(figures)), prose.describe(figures))
     for series in listed:
         yield from _series(source, series)

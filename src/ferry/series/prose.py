@@ -100,7 +100,7 @@ def called_once(texts: Iterable[str]) -> tuple[int, int]:
         bare = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         for name in re.findall(r"^static [^;{}()]*?(\w+)\([^;{}]*\)\s*\{", bare, re.MULTILINE):
             total += 1
-            calls = len(re.findall(rf"\b{name}\b", re.sub(rf"^static[^;{{}}]*\b{name}\([^;{{}}]*\)\s*[;{{]", "", bare,
-                                                          flags=re.MULTILINE)))
-            once += calls == 1
+            rest = re.sub(rf"^static[^;{{}}]*\b{name}\([^;{{}}]*\)\s*[;{{]", "", bare, flags=re.MULTILINE)
+            mentions = re.findall(rf"\b{name}\b(\s*\()?", rest)
+            once += len(mentions) == 1 and mentions[0] != ""
     return once, total

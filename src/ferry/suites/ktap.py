@@ -2,7 +2,7 @@
 """KTAP: read by the kernel's own parser, and written for `ferry test --format ktap`.
 
 The parser is tools/testing/kunit/kunit_parser.py of the source under test, so ferry and kunit.py agree on a log. In one
-point ferry is stricter: what the parser reports as an error (a result that is missing, out of order or not announced)
+point ferry is stricter: an error that the parser reports (a result that is missing, out of order or not announced)
 is a failure here, because a test that died before it printed its result must not pass.
 """
 

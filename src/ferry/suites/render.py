@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ferry.results import formats
+from ferry.results.document import SCHEMA
 from ferry.suites import ktap
 from ferry.suites.result import Outcome, Result, count, exit_status
 
-SCHEMA = 1
 FORMATS = (*formats.FORMATS, "ktap")
 
 

@@ -66,19 +66,15 @@ def boot(
     share = share.resolve()
     _write_script(share, command)
 
-    def look(console: Path) -> None:
-        _raise_splat(console, expected)
-
-    def once() -> BootResult:
-        return _boot_once(board, kernel, timeout_s, share, on_line, append, look, silence_s, carry)
-
-    try:
-        return once()
-    except Splat as error:
-        if not tcg.stale_breakpoint(error.log):
-            raise
-        progress.note(f"{board.name}: {error.cause}: a stale breakpoint of QEMU; booting again")
-    return once()
+    repeated = False
+    while True:
+        try:
+            return _boot_once(board, kernel, timeout_s, share, on_line, append, expected, silence_s, carry)
+        except Splat as error:
+            if repeated or not tcg.stale_int3_before_init(error.log):
+                raise
+            repeated = True
+            progress.note(f"{board.name}: {error.cause}: a stale int3 of QEMU; booting again")
 
 
 def _boot_once(
@@ -88,11 +84,11 @@ def _boot_once(
     share: Path,
     on_line: Callable[[str], None] | None,
     append: Sequence[str],
-    look: Callable[[Path], None],
+    expected: Sequence[splat.Report],
     silence_s: float | None,
     carry: Sequence[Path],
 ) -> BootResult:
-    """One attempt; raises what boot() raises."""
+    """One attempt; raises the same errors as boot()."""
     (share / _STATUS).unlink(missing_ok=True)
     console = share / "console.log"
     try:
@@ -103,10 +99,10 @@ def _boot_once(
                      cwd=share, env=env)
             missing = bring_back()
     except TimedOut as error:
-        look(console)
+        _raise_splat(console, expected)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
-    look(console)
+    _raise_splat(console, expected)
     return BootResult(_status(board, share, console, missing), console, share)
 
 

@@ -9,7 +9,7 @@ import made_up
 import pytest
 
 from ferry.bench.plan import Choice, Plan, configs
-from ferry.bench.summary import BootResult, fill
+from ferry.bench.rows import BootResult, fill
 from ferry.results.document import SCHEMA, Document, Row, failure_count, label
 
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0}

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's tlbbench and xslookup: the script that runs them in turn, and what they leave behind.
+"""The guest's tlbbench: the script that runs its workloads in turn, and the result of each run.
 
-Each run makes one sample, so that every sample starts from the same state. It leaves in $FERRY_SHARE NAME.jsonl,
+A run makes one sample, so that every sample starts from the same state. It leaves in $FERRY_SHARE NAME.jsonl,
 NAME.stderr and NAME.status, where NAME is WORK.CONFIG.ROUND.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ferry.bench import guest_samples
 from ferry.bench.tlb_plan import PROGRAM, Config, Plan, Work
-
-#: Their exit status when the guest cannot do this at all.
-MISSING = 4
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,7 @@ class Outcome:
     @property
     def reason(self) -> str:
         """Why samples are missing."""
-        said = self.stderr.strip().splitlines()
-        how = "the guest died" if self.status is None else f"it exited with {self.status}"
-        return f"{how}: {said[-1]}" if said else how
+        return guest_samples.reason(PROGRAM, self.status, self.stderr)
 
 
 def run_name(work: Work, config: Config, turn: int) -> str:
@@ -54,8 +49,8 @@ def command(program: Path, plan: Plan, work: Work, config: Config, turn: int) ->
 def script(programs: dict[str, Path], plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> str:
     """The shell commands of one boot: every round takes each work in turn, with each configuration in turn.
 
-    Each work is run once before, and forgotten: the guest's memory is then the host's, too. Odd rounds take the
-    configurations in reverse, so that none of them always finds what the same other one has left.
+    Each work is run once before, without a sample, so that the host has allocated the guest's memory. Odd rounds take
+    the configurations in reverse order, so that none always follows the same other one.
     """
     lines = ["set -u"]
     for work in works:
@@ -75,30 +70,19 @@ def in_order(plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> It
 
 
 def outcomes(share: Path, plan: Plan, works: Iterable[Work], configs: Sequence[Config], boot: int) -> list[Outcome]:
-    """What one boot left in its share."""
+    """The outcomes of one boot, read from its share."""
     return [outcome(share, work, config, boot, turn)
             for work, turn, config in itertools.product(works, range(plan.samples_per_boot), configs)]
 
 
 def outcome(share: Path, work: Work, config: Config, boot: int, turn: int) -> Outcome:
-    """What one run left."""
+    """The outcome of one run."""
     name = run_name(work, config, turn)
-    status = _text(share / f"{name}.status").strip()
-    return Outcome(work.key, config.label, boot, turn, int(status) if status else None,
-                   sample(_text(share / f"{name}.jsonl")), _text(share / f"{name}.stderr"))
-
-
-def _text(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
+    return Outcome(work.key, config.label, boot, turn, guest_samples.status_of(share / f"{name}.status"),
+                   sample(guest_samples.text_of(share / f"{name}.jsonl")),
+                   guest_samples.text_of(share / f"{name}.stderr"))
 
 
 def sample(text: str) -> dict[str, Any] | None:
-    """The sample's line; one cut short by a dying guest is none."""
-    for line in text.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict) and event.get("event") == "sample":
-            return event
-    return None
+    """The sample among a run's lines."""
+    return next((event for event in guest_samples.events(text) if event.get("event") == "sample"), None)

@@ -39,13 +39,13 @@ def capture(**more: Any) -> dict[str, Any]:
 
 
 def tools(board: Board) -> dict[str, str | None]:
-    """What ran this board and what made its kernel, for capture(), which otherwise names those of x86."""
+    """The emulator of this board and the compiler of its kernel, for capture(), which otherwise names those of x86."""
     emulator = str(packages.qemu_with_vfio_user()) if board.devices else board.emulator
     return {"qemu": first_line([emulator, "--version"]), "gcc": first_line([compiler(board.arch), "--version"])}
 
 
 def accelerator(board: Board, image: Path) -> str:
-    """What runs the guest's instructions: figures under one say nothing of those under another."""
+    """KVM, TCG or none; figures with different accelerators do not compare."""
     if board.runner != "qemu":
         return "none"
     return "KVM" if kvm.used(board, image) else "TCG"
@@ -77,7 +77,7 @@ def _jiffies() -> tuple[int, int]:
 
 
 def warnings(captured: dict[str, Any]) -> list[str]:
-    """What to hold against figures that were measured in these surroundings."""
+    """Reasons to doubt figures that were measured in these surroundings."""
     share = captured["host"]["busy_before"]
     return [f"the host was busy with other things before this started ({share:.0%} of its CPUs)"] * (share > BUSY)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From what the boots of a sweep left behind to the rows of a document."""
+"""The rows of `ferry bench move_pages`, made from the outcomes of its boots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ferry.bench.movebench import MISSING, Outcome, Sample, sort_out
+from ferry.bench.guest_samples import MISSING
+from ferry.bench.movebench import Outcome, Sample, sort_out
 from ferry.bench.plan import STOCK, Config, Plan
 from ferry.results import stats
 from ferry.results.document import Document, Failure, Ratio, Row, Skip, baseline_of, is_baseline
@@ -87,7 +88,7 @@ def _ratio(document: Document, one: Row) -> Ratio | None:
 
 
 def counters(plan: Plan, boots: Sequence[BootResult], size: int) -> dict[str, int]:
-    """What the migrators counted while this size was moved, over all boots of our kernel, warm-ups included."""
+    """The counters of the migrators for this size, summed over all boots of our kernel, warm-ups included."""
     sizes = list(plan.totals)
     total: Counter[str] = Counter()
     for boot in boots:
@@ -97,7 +98,7 @@ def counters(plan: Plan, boots: Sequence[BootResult], size: int) -> dict[str, in
 
 
 def warnings(document: Document) -> list[str]:
-    """Rows that may not show what their name says: nothing is hidden, so nothing has to be guessed."""
+    """Rows that may not show what their name says."""
     found = []
     for size, counted in document.get("counters", {}).items():
         idle = {one["migrator"] for one in document["rows"]
