@@ -195,8 +195,10 @@ def describe_lengths(lengths: dict[str, int], overlay: dict[str, Path]) -> str:
 def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:
     """Check the exported mails, which contain both the overlay files and the hooks."""
     command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
-    # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file.
-    command += ["--terse", "--show-types", "--no-summary", "--color=never", "--ignore", "FILE_PATH_CHANGES"]
+    # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file. The source is no git
+    # repository, in which checkpatch could look up the commit of a Fixes: tag.
+    command += ["--terse", "--show-types", "--no-summary", "--color=never",
+                "--ignore", "FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID"]
     done = proc.run([*command, *mails], cwd=source.path)
     if done.status:
         yield from (line.replace(f"{mails[0].parent}/", "") for line in done.tail if line.strip())
