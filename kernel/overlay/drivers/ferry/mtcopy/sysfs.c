@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /sys/kernel/mm/migration/mtcopy: a batch reads each knob once. */
+/**
+ * DOC: Knobs of mtcopy
+ *
+ * The files of /sys/kernel/mm/migration/mtcopy/, as described in
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration. A write may happen at
+ * any time: a batch reads each knob once. No lock is needed.
+ */
 
 #include <linux/ferry_sysfs.h>
 
