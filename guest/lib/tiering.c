@@ -73,19 +73,32 @@ static void require(const char *path, const char *value)
 		die(errno == ENOENT ? EXIT_MISSING : EXIT_FAILED, "%s = %s: %m", path, value);
 }
 
-void tiering_enable(unsigned int scan_ms)
+static void scan_every(unsigned int scan_ms)
 {
 	char min[16], max[16];
 
-	require("/sys/kernel/mm/numa/demotion_enabled", "true");
-	/* Linux 7.3 ignores a write to `reclaim` unless a node has more of these pages than the ratios say. */
-	require("/proc/sys/vm/min_unmapped_ratio", "0");
-	require("/proc/sys/vm/min_slab_ratio", "0");
 	snprintf(min, sizeof(min), "%u", scan_ms);
 	snprintf(max, sizeof(max), "%u", 2 * scan_ms);
 	require(SCANNING "scan_delay_ms", min);
 	require(SCANNING "scan_period_min_ms", min);
 	require(SCANNING "scan_period_max_ms", max);
+}
+
+bool tiering_balance(unsigned int scan_ms)
+{
+	if (!sysfs_set_until_exit(BALANCING, "1"))
+		return false;
+	scan_every(scan_ms);
+	return true;
+}
+
+void tiering_enable(unsigned int scan_ms)
+{
+	require("/sys/kernel/mm/numa/demotion_enabled", "true");
+	/* Linux 7.3 ignores a write to `reclaim` unless a node has more of these pages than the ratios say. */
+	require("/proc/sys/vm/min_unmapped_ratio", "0");
+	require("/proc/sys/vm/min_slab_ratio", "0");
+	scan_every(scan_ms);
 	require(BALANCING, "2");
 }
 

@@ -3,6 +3,7 @@
 #ifndef GUEST_TIERING_H
 #define GUEST_TIERING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Ends the program with EXIT_MISSING unless `low` is a node of a lower memory tier than `top`. */
@@ -13,6 +14,12 @@ void tiering_require(int top, int low);
  * 2 * `scan_ms` milliseconds, and reclaim demotes. The kernel's own interval grows from one second to one minute.
  */
 void tiering_enable(unsigned int scan_ms);
+
+/*
+ * Until the program exits, NUMA balancing migrates pages to the node that uses them, and scans as tiering_enable() says.
+ * False if the kernel has none.
+ */
+bool tiering_balance(unsigned int scan_ms);
 
 /*
  * From now on NUMA balancing scans only the memory of this program that is given to tiering_offer(); this holds for

@@ -20,6 +20,8 @@ extern const struct stressor writedisk_stressor;
 extern const struct stressor vmsplice_stressor;
 extern const struct stressor odirect_stressor;
 extern const struct stressor uring_stressor;
+extern const struct stressor uffd_stressor;
+extern const struct stressor numahint_stressor;
 
 /* Run only with --switch. */
 extern const struct stressor switch_stressor;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Let NUMA balancing scan the page tables: it makes entries PROT_NONE among those that workers write,
+ * and migrates pages at the next access, beside the movers.
+ */
+#include "stressors.h"
+
+#include "../span.h"
+#include "tiering.h"
+
+#define SCAN_MS 20
+
+static const char *prepare(struct test_memory *mem)
+{
+	(void)mem;
+	return tiering_balance(SCAN_MS) ? NULL : "no NUMA balancing (CONFIG_NUMA_BALANCING)";
+}
+
+/* The kernel scans in each thread of this program. Here, use pages, so that their entries are restored. */
+static bool run_once(struct worker *worker)
+{
+	struct span span;
+
+	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
+		return false;
+	span_check(&span, "numahint");
+	span_release(&span);
+	return true;
+}
+
+const struct stressor numahint_stressor = {
+	.name = "numahint", .prepare = prepare, .run_once = run_once,
+	.vmstat_counter = { "numa_pte_updates" },
+};
