@@ -20,7 +20,7 @@ from rich.text import Text
 FORMATS = ("table", "json", "csv", "markdown")
 
 #: A pipe has no width; this is wide enough that no table of ours is cut.
-PIPE_WIDTH = 250
+PIPE_WIDTH = 400
 
 Record = Mapping[str, object]
 
