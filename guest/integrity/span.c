@@ -140,3 +140,14 @@ bool span_check(const struct span *span, const char *by)
 {
 	return span_check_copy(span, span_address(span), by);
 }
+
+bool span_check_any(struct worker *worker)
+{
+	struct span span;
+
+	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
+		return false;
+	span_check(&span, worker->stressor->name);
+	span_release(&span);
+	return true;
+}

@@ -55,4 +55,7 @@ bool span_matches(const struct span *span, const void *copy, uint32_t ahead, str
 bool span_check(const struct span *span, const char *by);
 bool span_check_copy(const struct span *span, const void *copy, const char *by);
 
+/* As run_once(): claim, check and release up to SPAN_PAGES pages of any area, in the name of the worker's stressor. */
+bool span_check_any(struct worker *worker);
+
 #endif

@@ -47,3 +47,9 @@ def test_a_result_is_never_cut_to_a_narrow_pipe(document: Document) -> None:
 @pytest.mark.parametrize(("count", "name"), [(512, "512 B"), (4096, "4 KiB"), (3 << 19, "1.5 MiB"), (1 << 30, "1 GiB")])
 def test_size_names(count: int, name: str) -> None:
     assert formats.size_name(count) == name
+
+
+def test_the_widest_table_is_whole_in_a_pipe() -> None:
+    cell = ["12,345 ±678", "1.720 [1.650, 1.800]"]
+    grid = formats.Grid("bench memmap", ["", *["dedup, whole call"] * 15], [[["auto"], *[cell] * 15]])
+    assert "…" not in formats.as_table(grid)

@@ -4,19 +4,8 @@
 
 #include "../span.h"
 
-static bool load(struct worker *worker)
-{
-	struct span span;
-
-	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
-		return false;
-	span_check(&span, "read");
-	span_release(&span);
-	return true;
-}
-
 const struct stressor read_stressor = {
-	.name = "read", .run_once = load, .many = true,
+	.name = "read", .run_once = span_check_any, .many = true,
 };
 
 static bool store(struct worker *worker)

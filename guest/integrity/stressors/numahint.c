@@ -16,19 +16,8 @@ static const char *prepare(struct test_memory *mem)
 	return tiering_balance(SCAN_MS) ? NULL : "no NUMA balancing (CONFIG_NUMA_BALANCING)";
 }
 
-/* The kernel scans in each thread of this program. Here, use pages, so that their entries are restored. */
-static bool run_once(struct worker *worker)
-{
-	struct span span;
-
-	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
-		return false;
-	span_check(&span, "numahint");
-	span_release(&span);
-	return true;
-}
-
+/* The kernel scans in each thread. The worker uses pages, so that their entries are restored. */
 const struct stressor numahint_stressor = {
-	.name = "numahint", .prepare = prepare, .run_once = run_once,
+	.name = "numahint", .prepare = prepare, .run_once = span_check_any,
 	.vmstat_counter = { "numa_pte_updates" },
 };

@@ -120,7 +120,8 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     kernels = {name: build.build(board, name) for name in ["stock"] * sweep.vs_stock + ["ferry"]}
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     order = {f"{number}-{name}": (number, name) for number in range(sweep.boots) for name in kernels}
-    boots = [one_boot(sweep, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
+    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
+    boots = [one_boot(sweep, board, kernels[kernel], program, name, kernel) for name, (_, kernel) in order.items()]
     document["warnings"] += experiment.run(boots, run_dir, f"sweep on {board.name}", rounds(sweep))
     results = [BootResult(number, kernel, outcomes(experiment.share_of(run_dir, name), sweep))
                for name, (number, kernel) in order.items()]
@@ -139,12 +140,12 @@ def rounds(sweep: Plan) -> int:
     return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
 
 
-def one_boot(sweep: Plan, board: Board, kernel: Kernel, name: str, kernel_name: str) -> experiment.Boot:
+def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str,
+             kernel_name: str) -> experiment.Boot:
     """A boot that measures each size; the unpatched kernel has nothing to configure and none of our modules."""
     configs = (STOCK,) if kernel_name == "stock" else sweep.configs
     chosen = {config.migrator for config in configs}
     modules = ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
-    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
     return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, insmods(kernel, modules)),
                            guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots)

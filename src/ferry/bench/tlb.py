@@ -71,7 +71,8 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     document = experiment.document(NAME, board, chosen.baseline, kernels, described(chosen))
     order = {f"{number}-{machine}-{name}": (number, works, [one for one in chosen.configs if one.kernel == name])
              for number in range(chosen.boots) for machine, works in enumerate(chosen.groups()) for name in kernels}
-    boots = [one_boot(chosen, name, works, configs, kernels[configs[0].kernel])
+    program = guest_programs.programs(board.arch)[tlb_plan.PROGRAM]
+    boots = [one_boot(chosen, program, name, works, configs, kernels[configs[0].kernel])
              for name, (_, works, configs) in order.items()]
     document["warnings"] += experiment.run(boots, run_dir, f"tlb on {board.name}", samples(chosen))
     outcomes = [outcome for name, (number, works, configs) in order.items() for outcome
@@ -91,11 +92,11 @@ def described(chosen: Plan) -> dict[str, object]:
     return {**{key: value for key, value in asdict(chosen).items() if key != "works"}, "works": works}
 
 
-def one_boot(chosen: Plan, name: str, works: list[Work], configs: list[Config], kernel: Kernel) -> experiment.Boot:
+def one_boot(chosen: Plan, program: Path, name: str, works: list[Work], configs: list[Config],
+             kernel: Kernel) -> experiment.Boot:
     """A boot of the machine that these workloads need."""
     board = works[0].board
-    programs = guest_programs.programs(board.arch)
     runs = len(works) * (1 + chosen.samples_per_boot * len(chosen.configs))
-    return experiment.Boot(name, board, kernel, tlbbench.script(programs, chosen, works, configs),
+    return experiment.Boot(name, board, kernel, tlbbench.script(program, chosen, works, configs),
                            guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)

@@ -46,7 +46,7 @@ def command(program: Path, plan: Plan, work: Work, config: Config, turn: int) ->
     return [str(program), *work.arguments, "--round", str(turn), *config.arguments(plan.max_bytes)]
 
 
-def script(programs: dict[str, Path], plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> str:
+def script(program: Path, plan: Plan, works: Iterable[Work], configs: Sequence[Config]) -> str:
     """The shell commands of one boot: every round takes each work in turn, with each configuration in turn.
 
     Each work is run once before, without a sample, so that the host has allocated the guest's memory. Odd rounds take
@@ -54,11 +54,11 @@ def script(programs: dict[str, Path], plan: Plan, works: Iterable[Work], configs
     """
     lines = ["set -u"]
     for work in works:
-        warm_up = shlex.join(command(programs[PROGRAM], plan, work, configs[-1], 0))
+        warm_up = shlex.join(command(program, plan, work, configs[-1], 0))
         lines.append(f"{warm_up} >/dev/null 2>&1")
     for turn, work, config in in_order(plan, works, configs):
         out = f'"$FERRY_SHARE"/{run_name(work, config, turn)}'
-        words = shlex.join(command(programs[PROGRAM], plan, work, config, turn))
+        words = shlex.join(command(program, plan, work, config, turn))
         lines.append(f"{{ {words} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl")
     return "\n".join([*lines, "exit 0", ""])
 

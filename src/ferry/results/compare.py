@@ -23,7 +23,6 @@ from ferry.results.document import (
     is_baseline,
     label,
 )
-from ferry.results.table import ratio_text
 
 Verdict = Literal["better", "same", "worse", "regression", "unknown", "failed", "missing", "new"]
 
@@ -146,7 +145,7 @@ def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
 def _figure(entry: dict[str, Any]) -> str:
     if "share_a" in entry:
         return f"{entry['share_a']:.1%}, then {entry['share_b']:.1%}"
-    return ratio_text(entry["ratio"]) if entry["ratio"] else "-"
+    return formats.ratio_text(entry["ratio"]) if entry["ratio"] else "-"
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ferry.results.document import Ratio
+
 FORMATS = ("table", "json", "csv", "markdown")
 
 #: A pipe has no width; this is wide enough that no table of ours is cut.
@@ -107,3 +109,11 @@ def size_name(count: int) -> str:
 def figure(value: float) -> str:
     """Four significant digits, and every digit of a whole part longer than that."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """`1.720 [1.650, 1.800]`: the median of the ratio and its 95 % interval."""
+    if ratio["ci95"] is None:
+        return f"{ratio['median']:.3f} [too few samples]"
+    low, high = ratio["ci95"]
+    return f"{ratio['median']:.3f} [{low:.3f}, {high:.3f}]"

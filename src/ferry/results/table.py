@@ -17,7 +17,7 @@ from ferry.results.document import (
     is_baseline,
     label,
 )
-from ferry.results.formats import Grid, Output, Record, figure, size_name
+from ferry.results.formats import Grid, Output, Record, figure, ratio_text, size_name
 
 #: The keys of a row that are one line of CSV as they are.
 PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_bytes", "unit", "median", "mad")
@@ -87,14 +87,6 @@ def other_ratios(row: Row) -> list[tuple[str, Ratio]]:
 def spread(value: float) -> str:
     """A spread with two significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
-
-
-def ratio_text(ratio: Ratio) -> str:
-    """`1.720 [1.650, 1.800]`: the median of the ratio and its 95 % interval."""
-    if ratio["ci95"] is None:
-        return f"{ratio['median']:.3f} [too few samples]"
-    low, high = ratio["ci95"]
-    return f"{ratio['median']:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def notes(document: Document) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from ferry.results.document import KIND_NOTES, UNIT_NAMES, Document, Row, TlbRow, baseline_of, label, rows_of
-from ferry.results.formats import Grid, Record, figure
+from ferry.results.formats import Grid, Record, figure, ratio_text
 
 NAME = "tlb"
 #: Key of a figure in a row, and the heading of its column.
@@ -51,8 +51,7 @@ def speed(base: TlbRow, row: TlbRow) -> list[str]:
     ratio = row["ratio_to_baseline"]
     lines = [f"{number(side['median'])} {UNIT_NAMES[row['unit']]}" for side in (base, row)]
     if ratio:
-        interval = "too few samples" if ratio["ci95"] is None else "{:.3f}, {:.3f}".format(*ratio["ci95"])
-        lines.append(f"{ratio['median']:.3f} [{interval}]")
+        lines.append(ratio_text(ratio))
     failed = len(base["failures"]) + len(row["failures"])
     return lines + [f"{failed} failed"] * bool(failed)
 
