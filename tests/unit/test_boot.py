@@ -192,3 +192,13 @@ def test_only_a_breakpoint_before_init_is_the_emulators(tmp_path: Path, lines: t
     console = tmp_path / "console.log"
     console.write_text("\n".join(STAMP + line for line in lines))
     assert tcg.stale_int3_before_init(console) is stale
+
+
+@pytest.mark.parametrize(("before", "boots"), [("smp: Brought up 2 nodes", 2), ("Run /init as init process", 1)])
+def test_a_boot_that_the_emulator_broke_is_repeated_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str,
+                                                         boots: int) -> None:
+    asked: list[Callable[[str], bool]] = []
+    pretend_guest(monkeypatch, f"{STAMP}{before}\n{STAMP}Oops: int3: 0000 [#1] SMP\n", None, asked=asked)
+    with pytest.raises(Splat):
+        go(tmp_path)
+    assert len(asked) == boots

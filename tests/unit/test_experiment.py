@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ferry import boards
+from ferry import boards, progress
 from ferry.bench import experiment
 from ferry.errors import FerryError, InfraError, Splat, TimedOut
 from ferry.kernel.build import Kernel
@@ -50,10 +50,11 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, guest: Guest, *names: s
     return experiment.run(boots, tmp_path, "made up", 4)
 
 
-def test_boots_are_made_in_order_and_their_consoles_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    guest = Guest("")
+def test_boots_come_in_order_are_counted_and_logged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    guest, moved = Guest(""), []
+    monkeypatch.setattr(progress._PlainStage, "update", lambda self, done, total, text: moved.append((done, total)))
     assert run(monkeypatch, tmp_path, guest, "0-stock", "0-ferry") == []
-    assert guest.booted == ["0-stock", "0-ferry"]
+    assert guest.booted == ["0-stock", "0-ferry"] and moved == [(1, 4), (2, 4), (3, 4), (4, 4)]
     log = (tmp_path / "console.log").read_text()
     assert log == "==== boot 0-stock ====\nall is well\n\n==== boot 0-ferry ====\nall is well\n\n"
 

@@ -158,7 +158,7 @@ def bounded(low: int, high: int) -> Callable[[str], int]:
     """An argparse type: a whole number from `low` to `high`."""
 
     def parse(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or not low <= int(text) <= high:
+        if not text.isdecimal() or not low <= int(text) <= high:
             raise argparse.ArgumentTypeError(f"'{text}' is no number from {low} to {high}")
         return int(text)
 
