@@ -18,6 +18,7 @@ MIGRATOR = frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "linux/copy_nontem
 """The headers of the overlay that parts share."""
 HEADERS = {
     "mm/ferry": frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "trace/events/ferry.h"}),
+    "mm/ferry_runs": frozenset({"linux/ferry_runs.h", "linux/ferry_sysfs.h", "linux/migrc.h", "mm/migrate.h"}),
     "mm/migrc": frozenset({"linux/ferry_sysfs.h", "linux/migrc.h", "linux/migrc_check.h", "linux/migrc_file.h",
                            "linux/migrc_types.h"}),
     "mm/zone_device_init": frozenset({"linux/copy_nontemporal.h"}),
@@ -134,7 +135,7 @@ def foreign_includes(overlay: Mapping[str, Path]) -> Iterator[str]:
         for opening, header in re.findall(r'^#include ([<"])([^>"]+)[>"]', path.read_text(), re.MULTILINE):
             beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), header))
             mine = header not in shared - HEADERS[part] if opening == "<" else (
-                beside not in overlay or beside.startswith(part + "/"))
+                beside not in overlay or beside.startswith(part + "/") or beside in HEADERS[part])
             if not mine:
                 yield f"{name} includes {header}, which is of another part"
 

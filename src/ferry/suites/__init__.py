@@ -6,7 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ferry.suites import dma, integrity, kunit, lint, memmap, migrc, module_switch, pytest, selftests, series, smoke
+from ferry.suites import (
+    dma,
+    integrity,
+    kunit,
+    lint,
+    memmap,
+    migrc,
+    module_switch,
+    pytest,
+    runs,
+    selftests,
+    series,
+    smoke,
+)
 from ferry.suites.context import Context
 from ferry.suites.result import Result
 
@@ -38,6 +51,7 @@ ALL = (
     Suite(selftests.NAME, "kselftests of the control files", "x86-numa", selftests.run),
     Suite(memmap.NAME, "bind and unbind device memory while allocations fail", "x86-numa", memmap.run),
     Suite(integrity.NAME, "every byte survives under stress, with each migrator", "x86-numa", integrity.run),
+    Suite(runs.NAME, "every byte survives when base pages move in runs", "x86-numa", runs.run, also=runs.ALSO),
     Suite(migrc.NAME, "no CPU reads stale data through a TLB entry whose flush was deferred", "x86-numa", migrc.run,
           also=migrc.ALSO),
     Suite(migrc.FAULTS_NAME, "fault injection in migrc, which tests and checker must detect", "x86-numa",

@@ -88,5 +88,7 @@ ssize_t ferry_counter_show(struct kobject *kobj, struct kobj_attribute *attr,
 			   char *buf);
 struct kobject *ferry_sysfs_dir(const char *name,
 				const struct attribute_group **groups);
+int ferry_sysfs_files(const struct attribute_group *knobs,
+		      const struct attribute_group *stats);
 
 #endif /* _LINUX_FERRY_SYSFS_H */

@@ -52,6 +52,7 @@ enum migrc_cause {
  * @MIGRC_SEEN_WRITABLE: writable, or about to be flushed because they were
  * @MIGRC_SEEN_REFUSED:	read-only, but of a folio that is not deferred
  * @MIGRC_SEEN_HINTING:	in no TLB
+ * @MIGRC_SEEN_ALL:	mask of all
  *
  * After the second or third is seen, all later PTEs are flushed as without
  * migrc.
@@ -61,6 +62,7 @@ enum migrc_seen {
 	MIGRC_SEEN_WRITABLE = BIT(1),
 	MIGRC_SEEN_REFUSED = BIT(2),
 	MIGRC_SEEN_HINTING = BIT(3),
+	MIGRC_SEEN_ALL = 15,
 };
 
 /**
@@ -132,6 +134,8 @@ void migrc_more_room(struct migrc_batch *batch, long pages);
 unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 				     const struct folio *src);
 void __migrc_folio_not_migrated(struct migrc_batch *batch);
+void __migrc_folio_resume(unsigned long state);
+unsigned long __migrc_folio_suspend(void);
 bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 			   pte_t pte);
 void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte);
@@ -255,6 +259,34 @@ static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 		return __migrc_folio_unmapped(batch, src);
 	batch->nr_writable++;
 	return 0;
+}
+
+/**
+ * migrc_folio_resume() - continue the unmapping of a folio
+ * @dst: its destination
+ *
+ * A run of folios is unmapped VMA by VMA, so the PTEs of one folio are not seen
+ * one after the other. Between two of them the destination's migrate_info keeps
+ * the state, zero before the first.
+ *
+ * Context: process context; the folios belong to the caller.
+ */
+static inline void migrc_folio_resume(const struct folio *dst)
+{
+	if (static_branch_unlikely(&migrc_used))
+		__migrc_folio_resume(dst->migrate_info);
+}
+
+/**
+ * migrc_folio_suspend() - interrupt the unmapping of a folio
+ * @dst: its destination
+ *
+ * Context: as for migrc_folio_resume().
+ */
+static inline void migrc_folio_suspend(struct folio *dst)
+{
+	if (static_branch_unlikely(&migrc_used))
+		dst->migrate_info = __migrc_folio_suspend();
 }
 
 /**
@@ -442,6 +474,8 @@ static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
 }
 
 static inline void migrc_folio_not_migrated(struct migrc_batch *batch) { }
+static inline void migrc_folio_resume(const struct folio *dst) { }
+static inline void migrc_folio_suspend(struct folio *dst) { }
 static inline void migrc_batch_flush(struct migrc_batch *batch) { }
 
 static inline bool migrc_try_defer_pte(struct folio *src,

@@ -147,6 +147,23 @@ struct kobject *ferry_sysfs_dir(const char *name,
 }
 
 /**
+ * ferry_sysfs_files() - add files beside the selector, and their counters
+ * @knobs:	the files
+ * @stats:	a directory of counters in stats/
+ *
+ * Context: process context, after subsys_initcall.
+ * Return: 0 or a negative errno.
+ */
+int ferry_sysfs_files(const struct attribute_group *knobs,
+		      const struct attribute_group *stats)
+{
+	if (!ferry_root)
+		return -ENODEV;
+	return sysfs_create_group(ferry_root, knobs) ?:
+	       sysfs_create_group(ferry_stats_root, stats);
+}
+
+/**
  * ferry_sysfs_taken() - check for a file or directory beside the selector
  * @name: its name
  *

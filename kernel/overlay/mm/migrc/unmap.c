@@ -197,7 +197,6 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 		batch->flushed = true;
 		return 0;
 	}
-	batch->budget -= folio_nr_pages(src);
 	batch->nr_ptes += ptes;
 	return MIGRC_FOLIO_DEFERRED;
 }
@@ -206,6 +205,32 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 void __migrc_folio_not_migrated(struct migrc_batch *batch)
 {
 	migrc_folio_over(batch);
+}
+
+/* See migrc_folio_resume(). */
+void __migrc_folio_resume(unsigned long state)
+{
+	struct migrc_batch *batch = current->migrc_batch;
+
+	if (!batch)
+		return;
+	batch->seen = state & MIGRC_SEEN_ALL;
+	batch->folio_ptes = state / (MIGRC_SEEN_ALL + 1);
+}
+
+/* See migrc_folio_suspend(). */
+unsigned long __migrc_folio_suspend(void)
+{
+	struct migrc_batch *batch = current->migrc_batch;
+	unsigned long state;
+
+	if (!batch)
+		return 0;
+	state = (unsigned long)batch->folio_ptes * (MIGRC_SEEN_ALL + 1) +
+		batch->seen;
+	batch->seen = 0;
+	batch->folio_ptes = 0;
+	return state;
 }
 
 /**
@@ -273,8 +298,13 @@ bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 	else if (!migrc_read_only(vma) || mm_has_notifiers(mm))
 		batch->seen |= MIGRC_SEEN_WRITABLE;
 	else
-		return true;
+		goto defer;
 	return false;
+defer:
+	/* Several folios of a run may be unmapped at once, so count it now. */
+	if (!batch->folio_ptes)
+		batch->budget -= folio_nr_pages(src);
+	return true;
 }
 
 /**

@@ -253,6 +253,23 @@ TEST_F(ferry, migrc_knobs)
 	EXPECT_EQ(write_file("migrc/counters/folios", "0"), -EACCES);
 }
 
+TEST_F(ferry, runs)
+{
+	static const struct value values[] = {
+		{ "runs", "2", false },
+		{ "runs", "-1", false },
+		{ "runs", "on", false },
+		{ "runs", "1", true },
+		{ "runs", "0", true },
+	};
+	char value[256];
+
+	if (read_file("runs", value, sizeof(value)))
+		SKIP(return, "kernel without CONFIG_FERRY_RUNS");
+	check_values(_metadata, values, ARRAY_SIZE(values));
+	EXPECT_EQ(write_file("stats/runs/moved", "0"), -EACCES);
+}
+
 TEST_F(ferry, counters_are_numbers)
 {
 	static const char * const names[] = {

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _LINUX_FERRY_RUNS_H
+#define _LINUX_FERRY_RUNS_H
+
+#include <linux/jump_label.h>
+#include <linux/list.h>
+#include <linux/migrate.h>
+#include <linux/migrate_mode.h>
+
+struct migrc_batch;
+
+#ifdef CONFIG_FERRY_RUNS
+
+DECLARE_STATIC_KEY_FALSE(ferry_runs_enabled);
+
+void __ferry_unmap_runs(struct list_head *from, struct list_head *unmap_folios,
+			struct list_head *dst_folios, new_folio_t get_new_folio,
+			free_folio_t put_new_folio, unsigned long private,
+			struct migrc_batch *migrc);
+unsigned int __ferry_move_runs(struct list_head *unmap_folios,
+			       struct list_head *dst_folios,
+			       enum migrate_reason reason);
+
+/**
+ * ferry_unmap_runs() - unmap the folios of a batch that are in runs
+ * @from:	the batch; keeps the folios that were not unmapped, as they were
+ * @unmap_folios: receives the others, locked
+ * @dst_folios:	receives their destinations, locked, in the same order
+ * @get_new_folio: allocates a destination
+ * @put_new_folio: frees it, or NULL
+ * @private:	argument of both
+ * @mode:	mode of the migration
+ * @migrc:	state of the batch for mm/migrc
+ *
+ * Leaves each unmapped folio in the state in which migrate_folio_unmap() leaves
+ * it. Does nothing when off, or for a single folio.
+ *
+ * Context: process context. May sleep; takes only folio locks that are free.
+ */
+static inline void ferry_unmap_runs(struct list_head *from,
+				    struct list_head *unmap_folios,
+				    struct list_head *dst_folios,
+				    new_folio_t get_new_folio,
+				    free_folio_t put_new_folio,
+				    unsigned long private,
+				    enum migrate_mode mode,
+				    struct migrc_batch *migrc)
+{
+	if (static_branch_unlikely(&ferry_runs_enabled) &&
+	    mode == MIGRATE_ASYNC && !list_empty(from) &&
+	    !list_is_singular(from))
+		__ferry_unmap_runs(from, unmap_folios, dst_folios,
+				   get_new_folio, put_new_folio, private,
+				   migrc);
+}
+
+/**
+ * ferry_move_runs() - move the unmapped folios of a batch that are in runs
+ * @unmap_folios: sources, locked and flushed; keeps those that were not moved
+ * @dst_folios:	their destinations, in the same order
+ * @mode:	mode of the migration
+ * @reason:	reason of the migration
+ *
+ * Completes what migrate_folio_move() does, or leaves a folio as it was.
+ *
+ * Context: process context. May sleep.
+ * Return: number of folios that were moved.
+ */
+static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
+					   struct list_head *dst_folios,
+					   enum migrate_mode mode,
+					   enum migrate_reason reason)
+{
+	if (static_branch_unlikely(&ferry_runs_enabled) &&
+	    mode == MIGRATE_ASYNC)
+		return __ferry_move_runs(unmap_folios, dst_folios, reason);
+	return 0;
+}
+
+#else /* !CONFIG_FERRY_RUNS */
+
+static inline void ferry_unmap_runs(struct list_head *from,
+				    struct list_head *unmap_folios,
+				    struct list_head *dst_folios,
+				    new_folio_t get_new_folio,
+				    free_folio_t put_new_folio,
+				    unsigned long private,
+				    enum migrate_mode mode,
+				    struct migrc_batch *migrc)
+{
+}
+
+static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
+					   struct list_head *dst_folios,
+					   enum migrate_mode mode,
+					   enum migrate_reason reason)
+{
+	return 0;
+}
+
+#endif /* CONFIG_FERRY_RUNS */
+#endif /* _LINUX_FERRY_RUNS_H */
