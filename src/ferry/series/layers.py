@@ -18,7 +18,7 @@ MIGRATOR = frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "linux/copy_nontem
 """The headers of the overlay that parts share."""
 HEADERS = {
     "mm/ferry": frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "trace/events/ferry.h"}),
-    "mm/ferry_runs": frozenset({"linux/ferry_runs.h", "linux/ferry_sysfs.h", "linux/migrc.h", "mm/migrate.h"}),
+    "mm/ferry_runs": frozenset({"linux/ferry_sysfs.h", "linux/migrc.h", "mm/migrate.h"}),
     "mm/migrc": frozenset({"linux/ferry_sysfs.h", "linux/migrc.h", "linux/migrc_check.h", "linux/migrc_file.h",
                            "linux/migrc_types.h"}),
     "mm/zone_device_init": frozenset({"linux/copy_nontemporal.h"}),

@@ -2,7 +2,6 @@
 #ifndef _MM_FERRY_RUNS_INTERNAL_H
 #define _MM_FERRY_RUNS_INTERNAL_H
 
-#include <linux/ferry_runs.h>
 #include <linux/ferry_sysfs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -11,6 +10,7 @@
 
 #include "../internal.h"
 #include "../migrate.h"
+#include "ferry_runs.h"
 
 /*
  * The most folios of a run. The locks that a run takes are held for no more
@@ -93,6 +93,18 @@ void ferry_map_run(struct ferry_run *run);
 
 /* lru.c */
 void ferry_lru_add(struct folio **folios, unsigned int nr);
+void ferry_lru_isolate(struct folio **folios, unsigned int nr,
+		       struct list_head *list);
+
+static inline bool ferry_same_memcg(const struct folio *a,
+				    const struct folio *b)
+{
+#ifdef CONFIG_MEMCG
+	return a->memcg_data == b->memcg_data;
+#else
+	return true;
+#endif
+}
 
 /**
  * ferry_same_run() - check that two folios belong to the same run
@@ -107,13 +119,10 @@ void ferry_lru_add(struct folio **folios, unsigned int nr);
  */
 static inline bool ferry_same_run(struct folio *a, struct folio *b)
 {
-#ifdef CONFIG_MEMCG
-	if (a->memcg_data != b->memcg_data)
-		return false;
-#endif
 	return a->mapping == b->mapping &&
 	       !((a->index ^ b->index) >> FERRY_RUN_WINDOW_SHIFT) &&
-	       page_zone_id(&a->page) == page_zone_id(&b->page);
+	       page_zone_id(&a->page) == page_zone_id(&b->page) &&
+	       ferry_same_memcg(a, b);
 }
 
 /* The PTE at an address, under the lock of its table; NULL if there is none. */

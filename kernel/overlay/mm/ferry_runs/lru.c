@@ -2,9 +2,14 @@
 /**
  * DOC: LRU lists
  *
- * folio_add_lru() collects folios and adds them to the LRU lists under one
- * lock, unless a caller of migration has disabled that by lru_cache_disable();
- * then it takes the lock for each folio. A run takes the lock once.
+ * folio_isolate_lru() takes the lock of an LRU list for each folio, and so does
+ * folio_add_lru() while a caller of migration has disabled the batches of the
+ * CPUs by lru_cache_disable(). Runs take the lock once for up to 64 folios.
+ *
+ * lru_cache_disable() waits for all CPUs, which costs more than the move of one
+ * page. move_pages(2) needs it because a folio in the batch of a CPU is on no
+ * list, or has one more reference. A call of few pages empties the batches of
+ * its own CPU only, and disables them if a folio cannot be isolated or moved.
  *
  * Locking: folio locks -> lruvec lock, with interrupts off for one run.
  */
@@ -15,11 +20,39 @@
 
 #include "internal.h"
 
+/*
+ * A call of fewer pages does without lru_cache_disable() at first. From this on
+ * its cost, of about one move, is small.
+ */
+#define FERRY_LRU_FEW	32
+
+/* Folios from the first on that are in the lruvec and zone of the first. */
+static unsigned int ferry_lru_stretch(struct folio **folios, unsigned int nr)
+{
+	int zone = page_zone_id(&folios[0]->page);
+	unsigned int end;
+
+	for (end = 1; end < nr; end++)
+		if (page_zone_id(&folios[end]->page) != zone ||
+		    !ferry_same_memcg(folios[0], folios[end]))
+			break;
+	return end;
+}
+
+static void ferry_lru_sizes(struct lruvec *lruvec, enum zone_type zid,
+			    const long *sizes)
+{
+	enum lru_list lru;
+
+	for_each_lru(lru)
+		if (sizes[lru])
+			update_lru_size(lruvec, lru, zid, sizes[lru]);
+}
+
 /* Add folios of one lruvec and zone, under the lruvec's lock. */
 static void ferry_lruvec_add(struct lruvec *lruvec, struct folio **folios,
 			     unsigned int nr)
 {
-	enum zone_type zid = folio_zonenum(folios[0]);
 	long sizes[NR_LRU_LISTS] = {};
 	unsigned int i;
 	enum lru_list lru;
@@ -28,8 +61,6 @@ static void ferry_lruvec_add(struct lruvec *lruvec, struct folio **folios,
 		struct folio *folio = folios[i];
 
 		VM_WARN_ON_ONCE_FOLIO(folio_test_lru(folio), folio);
-		VM_WARN_ON_ONCE_FOLIO(!folio_matches_lruvec(folio, lruvec),
-				      folio);
 		lru = folio_lru_list(folio);
 		if (lru_gen_enabled()) {
 			lruvec_add_folio(lruvec, folio);
@@ -41,9 +72,7 @@ static void ferry_lruvec_add(struct lruvec *lruvec, struct folio **folios,
 		trace_mm_lru_insertion(folio);
 		folio_set_lru(folio);
 	}
-	for_each_lru(lru)
-		if (sizes[lru])
-			update_lru_size(lruvec, lru, zid, sizes[lru]);
+	ferry_lru_sizes(lruvec, folio_zonenum(folios[0]), sizes);
 }
 
 /**
@@ -58,18 +87,98 @@ static void ferry_lruvec_add(struct lruvec *lruvec, struct folio **folios,
  */
 void ferry_lru_add(struct folio **folios, unsigned int nr)
 {
-	unsigned int i, end;
 	struct lruvec *lruvec;
 	unsigned long flags;
+	unsigned int i, n;
 
-	for (i = 0; i < nr; i = end) {
-		int zone = page_zone_id(&folios[i]->page);
-
-		for (end = i + 1; end < nr; end++)
-			if (page_zone_id(&folios[end]->page) != zone)
-				break;
+	for (i = 0; i < nr; i += n) {
+		n = ferry_lru_stretch(folios + i, nr - i);
 		lruvec = folio_lruvec_lock_irqsave(folios[i], &flags);
-		ferry_lruvec_add(lruvec, folios + i, end - i);
+		ferry_lruvec_add(lruvec, folios + i, n);
 		lruvec_unlock_irqrestore(lruvec, flags);
 	}
+}
+
+/* Remove folios of one lruvec and zone, under the lruvec's lock. */
+static void ferry_lruvec_del(struct lruvec *lruvec, struct folio **folios,
+			     unsigned int nr)
+{
+	long sizes[NR_LRU_LISTS] = {};
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		enum lru_list lru = folio_lru_list(folios[i]);
+
+		if (lru_gen_enabled()) {
+			lruvec_del_folio(lruvec, folios[i]);
+			continue;
+		}
+		/* The same, with the sizes left until the end */
+		if (lru != LRU_UNEVICTABLE)
+			list_del(&folios[i]->lru);
+		sizes[lru]--;
+	}
+	ferry_lru_sizes(lruvec, folio_zonenum(folios[0]), sizes);
+}
+
+/**
+ * ferry_lru_isolate() - take folios off their LRU lists
+ * @folios:	the folios; the caller has cleared their LRU flags
+ * @nr:		their number
+ * @list:	receives them at its end
+ *
+ * Context: process context; the caller has a reference to each folio.
+ */
+void ferry_lru_isolate(struct folio **folios, unsigned int nr,
+		       struct list_head *list)
+{
+	struct lruvec *lruvec;
+	unsigned int i, k, n;
+	unsigned long flags;
+	long file;
+
+	for (i = 0; i < nr; i += n) {
+		n = ferry_lru_stretch(folios + i, nr - i);
+		lruvec = folio_lruvec_lock_irqsave(folios[i], &flags);
+		ferry_lruvec_del(lruvec, folios + i, n);
+		lruvec_unlock_irqrestore(lruvec, flags);
+		for (k = i, file = 0; k < i + n; k++) {
+			list_add_tail(&folios[k]->lru, list);
+			file += folio_is_file_lru(folios[k]);
+		}
+		node_stat_mod_folio(folios[i], NR_ISOLATED_ANON, n - file);
+		node_stat_mod_folio(folios[i], NR_ISOLATED_FILE, file);
+	}
+}
+
+/**
+ * ferry_lru_begin() - prepare the LRU lists for a call of move_pages(2)
+ * @lookup: the call
+ *
+ * Context: process context. May sleep.
+ */
+void ferry_lru_begin(struct ferry_lookup *lookup)
+{
+	lookup->lru_disabled = !static_branch_unlikely(&ferry_runs_enabled) ||
+			       lookup->nr >= FERRY_LRU_FEW;
+	if (lookup->lru_disabled)
+		lru_cache_disable();
+	else
+		lru_add_drain();
+}
+
+/**
+ * ferry_lru_retry() - disable the LRU batches after a folio was not available
+ * @lookup: the call
+ *
+ * Context: process context. May sleep.
+ * Return: true if that was not done before, so that it is worth another try.
+ */
+bool ferry_lru_retry(struct ferry_lookup *lookup)
+{
+	if (lookup->lru_disabled)
+		return false;
+	lru_cache_disable();
+	lookup->lru_disabled = true;
+	return true;
 }

@@ -180,7 +180,7 @@ unsigned int __ferry_move_runs(struct list_head *unmap_folios,
 	struct folio *src = list_first_entry(unmap_folios, struct folio, lru);
 	struct folio *dst = list_first_entry(dst_folios, struct folio, lru);
 	unsigned int counts[FERRY_RUN_NR_STATS] = {};
-	struct ferry_move move;
+	struct ferry_move move __uninitialized; /* 1 KiB a batch */
 
 	while (!list_entry_is_head(src, unmap_folios, lru)) {
 		if (!ferry_may_move(src, dst)) {

@@ -93,7 +93,7 @@ static struct ferry_bin *ferry_find_bin(struct ferry_bin *bins,
  */
 unsigned int ferry_sort_runs(struct list_head *from, struct list_head *sorted)
 {
-	struct ferry_bin bins[FERRY_BINS], *bin = NULL;
+	struct ferry_bin bins[FERRY_BINS] __uninitialized, *bin = NULL;
 	unsigned int i, nr = 0, left = 0;
 	struct folio *folio, *next;
 

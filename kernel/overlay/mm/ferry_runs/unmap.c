@@ -416,7 +416,7 @@ void __ferry_unmap_runs(struct list_head *from, struct list_head *unmap_folios,
 		.private = private,
 		.migrc = migrc,
 	};
-	struct ferry_run run;
+	struct ferry_run run __uninitialized;	/* 1 KiB a batch */
 	LIST_HEAD(sorted);
 
 	unmap.counts[FERRY_RUN_UNSUPPORTED] = ferry_sort_runs(from, &sorted);

@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _LINUX_FERRY_RUNS_H
-#define _LINUX_FERRY_RUNS_H
+#ifndef _MM_FERRY_RUNS_H
+#define _MM_FERRY_RUNS_H
 
+#include <linux/compat.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/migrate.h>
 #include <linux/migrate_mode.h>
 
+#include "../internal.h"
+
 struct migrc_batch;
+struct mm_struct;
+
+/**
+ * struct ferry_lookup - the look-ups of one call of move_pages(2)
+ * @mm:		the address space
+ * @pages:	addresses
+ * @nodes:	a node for each
+ * @nr:		number of addresses
+ * @all:	also move folios that are mapped by other address spaces
+ * @lru_disabled: lru_cache_disable() is in effect
+ * @skip:	look-ups to leave out, first 0
+ * @penalty:	as many were left out last, first 0
+ */
+struct ferry_lookup {
+	struct mm_struct *mm;
+	const void __user * __user *pages;
+	const int __user *nodes;
+	unsigned long nr;
+	bool all;
+	bool lru_disabled;
+	unsigned int skip;
+	unsigned int penalty;
+};
 
 #ifdef CONFIG_FERRY_RUNS
 
@@ -20,6 +46,34 @@ void __ferry_unmap_runs(struct list_head *from, struct list_head *unmap_folios,
 unsigned int __ferry_move_runs(struct list_head *unmap_folios,
 			       struct list_head *dst_folios,
 			       enum migrate_reason reason);
+
+unsigned long __ferry_add_folios(struct ferry_lookup *lookup, unsigned long i,
+				 int node, struct list_head *list);
+
+/**
+ * ferry_add_folios() - look up and isolate base pages for move_pages(2)
+ * @lookup:	the call
+ * @i:		index of the first address to look up
+ * @node:	node of the batch; stops at an address for another one
+ * @list:	receives the folios
+ *
+ * Context: process context. May sleep; takes mmap_lock.
+ * Return: number of addresses from @i on whose folios are in @list. The next
+ * one is for the code for single pages.
+ */
+static inline unsigned long ferry_add_folios(struct ferry_lookup *lookup,
+					     unsigned long i, int node,
+					     struct list_head *list)
+{
+	if (!static_branch_unlikely(&ferry_runs_enabled) ||
+	    i >= lookup->nr || in_compat_syscall())
+		return 0;
+	if (lookup->skip) {
+		lookup->skip--;
+		return 0;
+	}
+	return __ferry_add_folios(lookup, i, node, list);
+}
 
 /**
  * ferry_unmap_runs() - unmap the folios of a batch that are in runs
@@ -77,7 +131,44 @@ static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 	return 0;
 }
 
+void ferry_lru_begin(struct ferry_lookup *lookup);
+bool ferry_lru_retry(struct ferry_lookup *lookup);
+
+/**
+ * ferry_lru_end() - end a call of move_pages(2)
+ * @lookup: as given to ferry_lru_begin()
+ *
+ * Context: process context.
+ */
+static inline void ferry_lru_end(struct ferry_lookup *lookup)
+{
+	if (lookup->lru_disabled)
+		lru_cache_enable();
+}
+
 #else /* !CONFIG_FERRY_RUNS */
+
+static inline void ferry_lru_begin(struct ferry_lookup *lookup)
+{
+	lru_cache_disable();
+}
+
+static inline bool ferry_lru_retry(struct ferry_lookup *lookup)
+{
+	return false;
+}
+
+static inline void ferry_lru_end(struct ferry_lookup *lookup)
+{
+	lru_cache_enable();
+}
+
+static inline unsigned long ferry_add_folios(struct ferry_lookup *lookup,
+					     unsigned long i, int node,
+					     struct list_head *list)
+{
+	return 0;
+}
 
 static inline void ferry_unmap_runs(struct list_head *from,
 				    struct list_head *unmap_folios,
@@ -99,4 +190,4 @@ static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 }
 
 #endif /* CONFIG_FERRY_RUNS */
-#endif /* _LINUX_FERRY_RUNS_H */
+#endif /* _MM_FERRY_RUNS_H */
