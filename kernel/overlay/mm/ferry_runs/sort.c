@@ -41,7 +41,7 @@ struct ferry_bin {
  */
 #define FERRY_RUN_REFUSED (BIT(PG_head) | BIT(PG_writeback) |		\
 			   BIT(PG_mlocked) | BIT(PG_unevictable) |	\
-			   BIT(PG_hwpoison) | BIT(PG_reserved))
+			   BIT(PG_reserved) | __PG_HWPOISON)
 
 /**
  * ferry_run_eligible() - check that a folio may be part of a run

@@ -289,11 +289,10 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 {
 	struct folio *folio = new_anon_folio(test);
 	struct migrc_batch batch = {
-		.budget = 2, .seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1,
+		.seen = MIGRC_SEEN_DEFERRED, .folio_ptes = 1,
 	};
 
 	__migrc_folio_not_migrated(&batch);
-	KUNIT_EXPECT_EQ(test, batch.budget, 2);
 	KUNIT_EXPECT_EQ(test, batch.seen, 0);
 	KUNIT_EXPECT_EQ(test, batch.folio_ptes, 0);
 	atomic_set(&folio->_mapcount, 0);
@@ -301,8 +300,50 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 	batch.folio_ptes = 1;
 	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
 			MIGRC_FOLIO_DEFERRED);
-	KUNIT_EXPECT_EQ(test, batch.budget, 1);
 	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
+	free_anon_folio(folio);
+}
+
+/*
+ * The folios of a run take turns. Each one has a decision of its own, and all
+ * of them together do not defer more than there is room for.
+ */
+static void folios_take_turns(struct kunit *test)
+{
+	struct migrc_batch batch = { .budget = 2 };
+	struct migrc_batch *outer = current->migrc_batch;
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+	static const bool deferred[] = { true, true, false };
+	unsigned long state[ARRAY_SIZE(deferred)] = {};
+	struct folio *folio = new_anon_folio(test);
+	unsigned int i, turn;
+	pte_t pte;
+
+	pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
+	current->migrc_batch = &batch;
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < ARRAY_SIZE(deferred); i++) {
+			__migrc_folio_resume(state[i]);
+			KUNIT_EXPECT_EQ_MSG(test, deferred[i],
+					    __migrc_try_defer_pte(folio, &vma,
+								  pte),
+					    "folio %u, PTE %u", i, turn);
+			if (deferred[i])
+				migrc_defer_pte(vma.vm_mm, turn * PAGE_SIZE,
+						pte);
+			state[i] = __migrc_folio_suspend();
+		}
+	}
+	KUNIT_EXPECT_EQ(test, batch.budget, 0);
+	for (i = 0; i < ARRAY_SIZE(deferred); i++) {
+		__migrc_folio_resume(state[i]);
+		KUNIT_EXPECT_EQ(test, deferred[i] ? MIGRC_FOLIO_DEFERRED : 0,
+				__migrc_folio_unmapped(&batch, folio));
+	}
+	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 4);
+	current->migrc_batch = outer;
+	__migrc_drain(MIGRC_FAILURE);
+	migrc_unreserve(batch.reserved);
 	free_anon_folio(folio);
 }
 
@@ -430,6 +471,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_room_for_one),
 	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
+	KUNIT_CASE(folios_take_turns),
 	KUNIT_CASE(mixed_is_flushed_once_a_batch),
 	KUNIT_CASE(file_that_is_pinned_is_drained),
 	KUNIT_CASE(file_tail_is_left_out),
