@@ -70,7 +70,7 @@ static void require_movable(struct test_memory *mem, const struct area *area, in
 		for (uint32_t i = 0; i < area->pages; i++)
 			(void)*(volatile char *)area_address(area, i);
 		/* In a batch one failed page hides those behind it, so the last attempt moves one page a call. */
-		result = moveset_move(&set, node, MPOL_MF_MOVE_ALL, attempt == ATTEMPTS - 1);
+		result = moveset_move(&set, node, MPOL_MF_MOVE_ALL, attempt == ATTEMPTS - 1 ? 1 : 0);
 		if (!result.failed)
 			break;
 		sleep_ns(ATTEMPT_NS);

@@ -43,7 +43,7 @@ static bool move(struct worker *worker)
 	if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
 		step = span.area->folio_bytes;
 	moveset_retarget(&set, span_address(&span), span_bytes(&span), step);
-	moveset_move(&set, other_node(worker, &span), MPOL_MF_MOVE_ALL, false);
+	moveset_move(&set, other_node(worker, &span), MPOL_MF_MOVE_ALL, 0);
 	atomic_fetch_add(&mem->moves, 1);
 	return true;
 }

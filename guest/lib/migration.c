@@ -60,10 +60,23 @@ static void count_status(const struct moveset *set, int node, struct move_result
 	}
 }
 
-struct move_result moveset_move(struct moveset *set, int node, int flags, bool one_per_call)
+void moveset_shuffle(struct moveset *set)
 {
-	size_t step = one_per_call ? 1 : set->count;
+	uint64_t random = 1;
+
+	for (size_t i = set->count; i > 1; i--) {
+		size_t other = xorshift64(&random) % i;
+		void *page = set->pages[i - 1];
+
+		set->pages[i - 1] = set->pages[other];
+		set->pages[other] = page;
+	}
+}
+
+struct move_result moveset_move(struct moveset *set, int node, int flags, size_t per_call)
+{
 	struct move_result result = { 0 };
+	size_t step;
 	uint64_t start;
 
 	for (size_t i = 0; i < set->count; i++) {
@@ -72,6 +85,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, bool o
 	}
 	start = clock_ns();
 	for (size_t i = 0; i < set->count; i += step) {
+		step = per_call && per_call < set->count - i ? per_call : set->count - i;
 		/* A positive return counts the pages that did not move; their status says more. */
 		if (move_pages(0, step, set->pages + i, set->nodes + i, set->status + i, flags) >= 0)
 			continue;

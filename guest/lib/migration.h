@@ -36,10 +36,13 @@ void moveset_free(struct moveset *set);
 void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step);
 
 /*
- * Move all entries to `node`, in one call or, if `one_per_call`, one call an entry. `flags` are move_pages(2)'s. If the
- * call fails with an errno that is not a page's own, the program ends with EXIT_FAILED.
+ * Move all entries to `node`, `per_call` of them a call, or all in one call if that is 0. `flags` are move_pages(2)'s. If
+ * the call fails with an errno that is not a page's own, the program ends with EXIT_FAILED.
  */
-struct move_result moveset_move(struct moveset *set, int node, int flags, bool one_per_call);
+struct move_result moveset_move(struct moveset *set, int node, int flags, size_t per_call);
+
+/* Bring the entries into a random order, the same at each run of the program. */
+void moveset_shuffle(struct moveset *set);
 
 #define MAX_MIGRATORS 16
 

@@ -32,7 +32,8 @@ static void print_start(const struct options *options)
 	json_int(&json, "from", options->from);
 	json_int(&json, "to", options->to);
 	json_int(&json, "cpu_hogs", options->cpu_hogs);
-	json_flag(&json, "one_per_call", options->one_per_call);
+	json_int(&json, "pages_per_call", options->pages_per_call);
+	json_text(&json, "order", order_names[options->order]);
 	json_flag(&json, "read_only", options->read_only);
 	json_flag(&json, "renewed", memory_must_renew(options));
 	json_int(&json, "configs", options->config_count);
@@ -70,7 +71,7 @@ static struct move_result move_all(struct bench *bench, int from, int to)
 		pattern_check(&bench->memory.content);
 	else
 		pattern_step(&bench->memory.content);
-	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->one_per_call);
+	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->pages_per_call);
 	result.ns += migrc_drain();
 	/* If a folio is split, its tail stays behind and is not counted. Single pages cannot split. */
 	if (options->folio_bytes > PAGE_BYTES)
@@ -101,8 +102,11 @@ static void set_up(struct bench *bench)
 	memory_open(&bench->memory, options);
 	if (options->read_only)
 		memory_protect(&bench->memory);
-	moveset_init(&bench->set, bench->memory.base, options->bytes, options->folio_bytes);
-	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, false);
+	moveset_init(&bench->set, bench->memory.base, bench->memory.bytes,
+		     options->folio_bytes * order_step(options->order));
+	if (options->order == ORDER_RANDOM)
+		moveset_shuffle(&bench->set);
+	placed = moveset_move(&bench->set, options->from, MPOL_MF_MOVE, 0);
 	if (placed.failed)
 		die(EXIT_FAILED, "%zu of %zu folios cannot be placed on node %d: %s", placed.failed,
 		    bench->set.count, options->from, strerror(placed.first_error));

@@ -87,7 +87,7 @@ void memory_open(struct memory *memory, const struct options *options)
 		[KIND_FILE] = open_file, [KIND_SWAPCACHE] = open_swapcache,
 	};
 
-	*memory = (struct memory){ .bytes = options->bytes, .fd = -1 };
+	*memory = (struct memory){ .bytes = options->bytes * order_step(options->order), .fd = -1 };
 	open_kind[options->kind](memory, options);
 }
 

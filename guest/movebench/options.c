@@ -12,6 +12,10 @@ const char *const kind_names[] = {
 	[KIND_ANON] = "anon", [KIND_SHMEM] = "shmem", [KIND_FILE] = "file", [KIND_SWAPCACHE] = "swapcache", NULL,
 };
 
+const char *const order_names[] = {
+	[ORDER_SEQUENTIAL] = "sequential", [ORDER_RANDOM] = "random", [ORDER_EVERY8] = "every8", NULL,
+};
+
 static const char about[] =
 	"movebench [OPTION]...\n"
 	"Move memory from one node to another and back with move_pages(2); time it; print JSON lines.";
@@ -38,7 +42,7 @@ static void check_together(const struct options *options)
 		die(EXIT_USAGE, "--folio: %zu bytes is no power of two from 4k to 2m", folio);
 	if (options->bytes % folio)
 		die(EXIT_USAGE, "--bytes: %zu is no multiple of the folio's %zu", options->bytes, folio);
-	if (options->bytes / PAGE_BYTES > STAMP_PAGES)
+	if (options->bytes / PAGE_BYTES * order_step(options->order) > STAMP_PAGES)
 		die(EXIT_USAGE, "--bytes: more than %u pages", STAMP_PAGES);
 	if (options->from == options->to)
 		die(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->to);
@@ -62,7 +66,10 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_CHOICE("kind", "KIND", &options->kind, kind_names, "anon, shmem, file or swapcache (anon)"),
 		OPT_TEXT("file", "PATH", &options->file,
 			 "the file for --kind file; created, overwritten and removed"),
-		OPT_FLAG("one-per-call", &options->one_per_call, "one folio a call instead of all in one call"),
+		OPT_NUMBER("pages-per-call", "N", &options->pages_per_call, 1, 1 << 30,
+			   "addresses in one call (all)"),
+		OPT_CHOICE("order", "ORDER", &options->order, order_names,
+			   "sequential, random, or every8: one folio of eight (sequential)"),
 		OPT_FLAG("read-only", &options->read_only,
 			 "map the memory read-only once it is filled (anon of 4k, or 2m)"),
 		OPT_NUMBER("cpu-hogs", "N", &options->cpu_hogs, 0, 4096,

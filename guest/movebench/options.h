@@ -10,19 +10,29 @@
 
 enum kind { KIND_ANON, KIND_SHMEM, KIND_FILE, KIND_SWAPCACHE };
 
-/* Ends with NULL. */
+enum order { ORDER_SEQUENTIAL, ORDER_RANDOM, ORDER_EVERY8 };
+
+/* They end with NULL. */
 extern const char *const kind_names[];
+extern const char *const order_names[];
+
+/* One folio of so many is moved. */
+static inline size_t order_step(enum order order)
+{
+	return order == ORDER_EVERY8 ? 8 : 1;
+}
 
 struct options {
 	size_t folio_bytes;
-	size_t bytes;
+	size_t bytes;			/* that are moved */
 	unsigned int samples;
 	unsigned int warmup;
 	int from;
 	int to;
 	enum kind kind;
 	const char *file;
-	bool one_per_call;
+	enum order order;
+	size_t pages_per_call;		/* addresses in one call; 0: all */
 	bool read_only;
 	unsigned int cpu_hogs;
 	struct config configs[MAX_CONFIGS];

@@ -213,7 +213,7 @@ void fixture_move(struct fixture *fx)
 
 	moveset_retarget(&fx->set, fx->base - fx->padding_before * PAGE_BYTES, (padding + fx->pages) * PAGE_BYTES,
 			 fx->step);
-	fx->moved = moveset_move(&fx->set, node, MPOL_MF_MOVE_ALL, false).moved;
+	fx->moved = moveset_move(&fx->set, node, MPOL_MF_MOVE_ALL, 0).moved;
 	fx->was_deferred = migrc_number(DEFERRED_PTES) > before + padding;
 	fx->report->moved += fx->moved;
 }

@@ -28,7 +28,7 @@ struct work run_moves(const struct target *target, const struct options *options
 
 		count = min(min(CALL_PAGES, left), target->pages - at);
 		moveset_retarget(&set, target->base + at * PAGE_BYTES, count * PAGE_BYTES, PAGE_BYTES);
-		result = moveset_move(&set, node, MPOL_MF_MOVE, options->workload->one_per_call);
+		result = moveset_move(&set, node, MPOL_MF_MOVE, options->workload->pages_per_call);
 		work.ns += result.ns;
 		work.moved += result.moved;
 		work.failed += result.failed;

@@ -11,7 +11,7 @@ static const struct workload workloads[] = {
 	{
 		.name = "move_pages", .bytes = 32 * MIB, .moves = 16384, .windows = 1, .run = run_moves,
 	}, {
-		.name = "single", .bytes = 8 * MIB, .moves = 512, .windows = 1, .one_per_call = true, .run = run_moves,
+		.name = "single", .bytes = 8 * MIB, .moves = 512, .windows = 1, .pages_per_call = 1, .run = run_moves,
 	}, {
 		.name = "compaction", .windows = 1, .holes = true, .run = run_compaction,
 	}, {

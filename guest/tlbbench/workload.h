@@ -23,7 +23,7 @@ struct workload {
 	uint64_t lookups;	/* the default, by each reader; 0: it has no lookups */
 	unsigned int windows;	/* parts of the memory that are read in turn */
 	bool holes;		/* every second page is freed */
-	bool one_per_call;	/* one page a call of move_pages(2) */
+	size_t pages_per_call;	/* of move_pages(2); 0: all of a round */
 	bool tiered;		/* the nodes must be memory tiers; the memory is anonymous */
 	unsigned int scan_ms;	/* interval of NUMA balancing, if tiered */
 	/* The work while readers read the target; its sample is sample_print()'s. */

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.bench.movebench import Outcome, counters, samples
-from ferry.bench.plan import Choice, Plan, configs, size_argument
+from ferry.bench.plan import Case, Choice, Plan, configs
 from ferry.bench.rows import BootResult, fill
 from ferry.results.document import SCHEMA, Document
 
@@ -50,21 +50,27 @@ def leave(share: Path, folio_bytes: int, text: str, status: int = 0, stderr: str
     """What a guest leaves in its share for one folio size."""
     parts = {"jsonl": text, "stderr": stderr, "status": f"{status}\n", "stats": stats_text(**counted)}
     for suffix, content in parts.items():
-        (share / f"{size_argument(folio_bytes)}.{suffix}").write_text(content)
+        (share / f"{Case(folio_bytes, TOTAL).name}.{suffix}").write_text(content)
+
+
+def case(folio_bytes: int = PAGE) -> Case:
+    """What one movebench moves."""
+    return Case(folio_bytes, TOTAL)
 
 
 def plan(sizes: Sequence[int] = (PAGE,), **more: Any) -> Plan:
     """A sweep of off, kernel and mtcopy with 1 and 2 threads."""
     values: dict[str, Any] = {"samples": 10, "warmup": 1, "boots": 1} | more
-    return Plan(configs=configs(Choice(["kernel", "mtcopy"], [1, 2])), totals=dict.fromkeys(sizes, TOTAL), **values)
+    chosen = configs(Choice(["kernel", "mtcopy"], [1, 2], runs=["off"]))
+    return Plan(configs=chosen, cases=tuple(case(size) for size in sizes), **values)
 
 
 def document(costs: Mapping[str, float] | None = None, *, kind: str = "emulated", unit: str = "gbps") -> Document:
     """The document of a sweep at two folio sizes in one boot, by nanoseconds a page."""
     chosen = costs or {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
     sweep = plan((PAGE, 2 << 20))
-    boot = BootResult(0, "ferry", {size: outcome(lines(chosen, size), kernel_folios=9, mtcopy_folios=9 + size)
-                                   for size in sweep.totals})
+    boot = BootResult(0, "ferry", {case: outcome(lines(chosen, case.folio_bytes), kernel_folios=9,
+                                                 mtcopy_folios=9 + case.folio_bytes) for case in sweep.cases})
     made = Document(schema=SCHEMA, bench="move_pages", board="x86-numa", kind=kind, baseline="off", rows=[],
                     meta={"host": {"cpu": "made up"}, "command": "ferry <made up>"})
     fill(made, sweep, [boot], unit)

@@ -21,7 +21,8 @@ from ferry.kernel.build import Kernel
 from ferry.results import runs
 from ferry.vm import boot, guest_programs, kvm
 
-COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0}
+COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0,
+         "runs": 45.0}
 
 
 class Guest:
@@ -53,7 +54,7 @@ class Guest:
             made_up.leave(share, size, "", status=4, stderr="movebench: no such folios\n")
         else:
             text = made_up.lines({label: COSTS[label] for label in labels}, size, count, **self.spoil)
-            made_up.leave(share, size, text, kernel_folios=size, mtcopy_folios=size)
+            made_up.leave(share, size, text, kernel_folios=size, mtcopy_folios=size, runs_moved=size)
 
 
 @pytest.fixture
@@ -89,9 +90,10 @@ def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pyt
     assert bench("--report", "--format", "json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == 2 and document["kind"] == "emulated" and document["baseline"] == "off"
-    assert len(document["rows"]) == 5 * 3
+    assert len(document["rows"]) == 6 * 3
     assert {(row["migrator"], row["threads"]) for row in document["rows"]} == {
         ("off", 1), ("kernel", 1), ("mtcopy", 1), ("mtcopy", 2), ("mtcopy", 4)}
+    assert [row["runs"] for row in document["rows"]] == [False] * 5 * 3 + [True] * 3
     latest = tmp_path / "runs/latest"
     assert json.loads((latest / "result.json").read_text()) == [document]
     assert "made-up console" in (latest / "console.log").read_text()
@@ -163,7 +165,7 @@ def test_no_samples_are_not_the_default_number_of_samples() -> None:
 
 def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
     def sizes(*words: str) -> list[int]:
-        return list(move_pages.plan_for(parsed(*words), load("x86-numa")).totals)
+        return [case.folio_bytes for case in move_pages.plan_for(parsed(*words), load("x86-numa")).cases]
 
     assert sizes() == [4 << 10, 64 << 10, 2 << 20]
     assert sizes("--read-only") == [4 << 10, 2 << 20] and sizes("--kind", "swapcache") == [4 << 10]
@@ -178,7 +180,7 @@ def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
 def test_the_bar_is_as_long_as_the_sweep() -> None:
     args = parsed("--baseline", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
     sweep = move_pages.plan_for(args, load("x86-numa"))
-    assert move_pages.rounds(sweep) == 2 * (5 + 1) * (4 + 1)
+    assert move_pages.rounds(sweep) == 2 * (5 + 1) * (5 + 1)
 
 
 def test_dcbm_needs_a_board_with_an_engine() -> None:
@@ -192,3 +194,9 @@ def test_the_drivers_of_a_boards_engines_are_loaded_before_dcbm() -> None:
     kernel = Kernel(Path("/m/bzImage"), modules, Path("/m/config"), "key", Path("/m/log"), "7.3.4", Path("/m/tree"))
     assert move_pages.insmods(kernel, [*load("x86-ptdma").drivers, "ferry_dcbm"]) == [
         ["insmod", "/m/ptdma.ko"], ["insmod", "/m/ae4dma.ko", "max_hw_q=4"], ["insmod", "/m/ferry_dcbm.ko"]]
+
+
+def test_lists_of_kinds_calls_and_orders_are_cases_of_their_own() -> None:
+    sweep = move_pages.plan_for(parsed("--folio", "4k", "--kind", "anon,shmem", "--pages-per-call", "1,32", "--order",
+                                       "random,every8", "--board", "x86-icount"), load("x86-icount"))
+    assert len({case.name for case in sweep.cases}) == 2 * 2 * 2

@@ -10,17 +10,21 @@ import made_up
 import pytest
 
 from ferry.bench import movebench
-from ferry.bench.plan import STOCK, Choice, Config, configs
+from ferry.bench.plan import STOCK, Case, Choice, Config, configs
 
 
 def test_every_configuration_is_taken_in_turn_by_one_movebench() -> None:
-    words = movebench.arguments(made_up.plan(hogs=2, single=True), made_up.plan().configs, 65536, 1 << 20)
+    case = Case(65536, 1 << 20, pages_per_call=4, order="random")
+    words = movebench.arguments(made_up.plan(hogs=2), made_up.plan().configs, case)
     chosen = [words[at + 1] for at, word in enumerate(words) if word == "--config"]
-    assert chosen == ["off:migrator=off", "kernel:migrator=kernel", "mtcopy1:mtcopy/threads=1,migrator=mtcopy",
-                      "mtcopy2:mtcopy/threads=2,migrator=mtcopy"]
+    assert chosen == ["off:runs=0,migrator=off", "kernel:runs=0,migrator=kernel",
+                      "mtcopy1:mtcopy/threads=1,runs=0,migrator=mtcopy",
+                      "mtcopy2:mtcopy/threads=2,runs=0,migrator=mtcopy"]
     assert words[words.index("--folio") + 1] == "64k"
     assert words[words.index("--bytes") + 1] == "1024k"
-    assert words[words.index("--cpu-hogs") + 1] == "2" and "--one-per-call" in words
+    assert words[words.index("--cpu-hogs") + 1] == "2"
+    assert words[words.index("--pages-per-call") + 1] == "4" and words[words.index("--order") + 1] == "random"
+    assert "--pages-per-call" not in movebench.arguments(made_up.plan(), made_up.plan().configs, made_up.case())
 
 
 def test_stock_writes_no_setting() -> None:
@@ -28,9 +32,9 @@ def test_stock_writes_no_setting() -> None:
 
 
 def test_stores_make_rows_of_their_own() -> None:
-    chosen = configs(Choice(["mtcopy"], [2], ["never", "always"]))
+    chosen = configs(Choice(["mtcopy"], [2], ["never", "always"], runs=["off"]))
     assert [one.label for one in chosen] == ["off", "mtcopy2-never", "mtcopy2-always"]
-    assert chosen[2].argument == "mtcopy2-always:mtcopy/threads=2,mtcopy/nontemporal=always,migrator=mtcopy"
+    assert chosen[2].argument == "mtcopy2-always:mtcopy/threads=2,mtcopy/nontemporal=always,runs=0,migrator=mtcopy"
 
 
 def test_script_quotes_its_paths_and_fails_on_a_module_that_does_not_load() -> None:
@@ -82,12 +86,12 @@ def test_a_sample_that_never_came_is_a_failure() -> None:
 
 def test_an_outcome_is_read_back_from_the_share(tmp_path: Path) -> None:
     made_up.leave(tmp_path, 4096, made_up.lines({"off": 100.0}), mtcopy_folios=12)
-    result = movebench.outcome(tmp_path, 4096)
+    result = movebench.outcome(tmp_path, made_up.case())
     assert result.status == 0 and len(result.samples) == 10
     assert result.counters == {"mtcopy/folios": 12}
 
 
 def test_a_guest_that_died_left_nothing(tmp_path: Path) -> None:
-    result = movebench.outcome(tmp_path, 4096)
+    result = movebench.outcome(tmp_path, made_up.case())
     assert result.status is None and result.samples == []
     assert result.reason == "the guest died"

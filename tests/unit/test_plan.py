@@ -45,8 +45,8 @@ def test_boots_share_the_samples_and_give_no_fewer() -> None:
 
 
 def test_the_workload_says_what_differs_from_the_default() -> None:
-    assert made_up.plan(kind="anon").workload == "anon"
-    assert made_up.plan(kind="shmem", single=True, hogs=4).workload == "shmem, one folio a call, 4 hogs"
+    assert made_up.plan().workload("anon") == "anon"
+    assert made_up.plan(hogs=4).workload("shmem") == "shmem, 4 hogs"
 
 
 def test_too_few_samples_are_refused() -> None:
@@ -55,26 +55,43 @@ def test_too_few_samples_are_refused() -> None:
 
 
 def test_off_is_always_measured() -> None:
-    assert [one.label for one in plan.configs(plan.Choice(["mtcopy"], [2]))] == ["off", "mtcopy2"]
+    assert [one.label for one in plan.configs(plan.Choice(["mtcopy"], [2]))] == ["off", "mtcopy2", "runs"]
 
 
 def test_always_is_a_workload_of_its_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[4], always=True))
-    assert chosen[1].argument == "dcbm4:dcbm/channels=4,debugfs:ferry_dcbm/force_offload=1,migrator=dcbm"
-    assert made_up.plan(always=True).workload == "anon, dcbm always"
+    assert chosen[1].argument == "dcbm4:dcbm/channels=4,debugfs:ferry_dcbm/force_offload=1,runs=0,migrator=dcbm"
+    assert made_up.plan(always=True).workload("anon") == "anon, dcbm always"
 
 
 def test_channels_and_verification_make_rows_of_their_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[1, 16], verify=["auto", "always"]))
-    assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always", "dcbm16-always"]
-    assert chosen[2].argument == "dcbm16-auto:dcbm/channels=16,dcbm/verify=auto,migrator=dcbm"
+    assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always",
+                                                "dcbm16-always", "runs"]
+    assert chosen[2].argument == "dcbm16-auto:dcbm/channels=16,dcbm/verify=auto,runs=0,migrator=dcbm"
 
 
 def test_migrc_is_a_row_beside_the_others_which_have_it_off() -> None:
     chosen = plan.configs(plan.Choice(["kernel"], [1], migrc=True))
-    assert [one.label for one in chosen] == ["off", "kernel", "migrc"]
-    assert [dict(one.settings)["migrc/enabled"] for one in chosen] == ["0", "0", "1"]
-    assert chosen[-1].migrator == "off"
+    assert [one.label for one in chosen] == ["off", "kernel", "migrc", "runs"]
+    assert [dict(one.settings)["migrc/enabled"] for one in chosen] == ["0", "0", "1", "0"]
+    assert chosen[-2].migrator == "off"
+
+
+@pytest.mark.parametrize(("asked", "labels"), [
+    (None, ["off", "mtcopy2", "runs"]), (["off"], ["off", "mtcopy2"]), (["on"], ["off", "runs", "mtcopy2-runs"]),
+    (["on", "off"], ["off", "mtcopy2", "runs", "mtcopy2-runs"])])
+def test_runs_are_a_row_or_the_second_half_of_the_rows(asked: list[str] | None, labels: list[str]) -> None:
+    chosen = plan.configs(plan.Choice(["mtcopy"], [2], runs=asked))
+    assert [one.label for one in chosen] == labels
+    assert [dict(one.settings)["runs"] for one in chosen] == ["1" if "runs" in label else "0" for label in labels]
+
+
+def test_cases_have_names_of_their_own() -> None:
+    cases = [plan.Case(4096, 1 << 20, kind, count, order)
+             for kind in plan.KINDS for count in (0, 1, 32) for order in plan.ORDERS]
+    assert len({case.name for case in cases}) == len(cases)
+    assert plan.Case(4096, 1 << 20).name == "4k" and plan.Case(4096, 1 << 20, "shmem", 32).name == "shmem-4k-32"
 
 
 def test_without_migrc_its_switch_is_left_alone() -> None:

@@ -8,13 +8,13 @@ same configuration alternate with boots of ours.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from ferry import boards
 from ferry.bench import experiment, guest_samples, movebench, plan, rows
-from ferry.bench.plan import STOCK, Plan
+from ferry.bench.plan import STOCK, Case, Plan
 from ferry.bench.rows import BootResult
 from ferry.boards import Board
 from ferry.errors import UsageError
@@ -30,7 +30,7 @@ MIB = 1 << 20
 #: Bytes of one move, by folio size: a tenth of a second of emulation, so that the whole sweep takes about one minute.
 #: Counting instructions is ten times slower, but counts are stable, so that a few batches are enough.
 TOTALS = {4 << 10: 32 * MIB, 64 << 10: 64 * MIB, 2 << 20: 256 * MIB}
-COUNTED_TOTALS = {4 << 10: 32 * MIB, 2 << 20: 64 * MIB}
+COUNTED_TOTALS = {4 << 10: 8 * MIB, 2 << 20: 64 * MIB}
 
 #: Divisor of the bytes: with CPU hogs, a guest with more CPUs than its host moves a fraction as fast.
 HOGGED = 4
@@ -66,12 +66,18 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
-    add("--one-per-call", action="store_true", help="one folio per move_pages(2) call")
+    add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
+        help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
+    add("--pages-per-call", type=plan.listed(plan.bounded(1, plan.MAX_PAGES_PER_CALL)), metavar="LIST",
+        help="addresses in one move_pages(2) call (default: all)")
+    add("--order", type=plan.listed(plan.one_of(plan.ORDERS)), metavar="LIST",
+        help="of the addresses: sequential, random, every8 (one folio of eight) (default: sequential)")
     add("--cpu-hogs", type=plan.bounded(0, plan.MAX_PROGRAM_THREADS), default=0, metavar="N",
         help="keep the guest's CPUs busy with N threads")
     add("--defer-flush", action="store_true", help="a row with deferred TLB flushes (migrc) beside off")
     add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
-    add("--kind", default="anon", choices=("anon", "shmem", "file", "swapcache"), help="kind of memory to move")
+    add("--kind", type=plan.listed(plan.one_of(plan.KINDS)), metavar="LIST",
+        help="kind of memory to move: anon, shmem, file, swapcache (default: anon)")
     return parser
 
 
@@ -83,21 +89,27 @@ def with_two_nodes() -> list[str]:
 def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     """The sweep that the options ask for on this board."""
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
-    known = {size: total // (HOGGED if args.cpu_hogs else 1) for size, total in default_totals(board).items()}
-    possible = plan.sizes_of(args.kind, args.read_only)
-    sizes = args.folio or [size for size in known if size in possible]
     vs_stock = args.baseline == "stock"
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     return plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.nontemporal,
                                          args.channels or [board.channels], args.verify, args.force_offload,
-                                         args.defer_flush)),
-        totals={size: args.bytes or known.get(size, known[4 << 10]) for size in sizes},
+                                         args.defer_flush, args.runs)),
+        cases=tuple(cases(args, default_totals(board))),
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
-        vs_stock=vs_stock, single=args.one_per_call, hogs=args.cpu_hogs, kind=args.kind, always=args.force_offload,
-        read_only=args.read_only,
+        vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
     ))
+
+
+def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:
+    """Each combination of kind, folio size, order and pages per call. `totals` are bytes of one move by folio size."""
+    for kind in args.kind or ["anon"]:
+        for size in args.folio or sorted(totals.keys() & set(plan.sizes_of(kind, args.read_only))):
+            total = args.bytes or totals.get(size, totals[4 << 10]) // (HOGGED if args.cpu_hogs else 1)
+            for order in args.order or ["sequential"]:
+                for count in args.pages_per_call or [0]:
+                    yield Case(size, total, kind, count, order)
 
 
 def migrators(asked: list[str] | None, board: Board) -> list[str]:
@@ -136,13 +148,13 @@ def counts(board: Board) -> bool:
 
 def rounds(sweep: Plan) -> int:
     """How many rounds of one configuration the whole sweep takes, warm-ups included: the length of its bar."""
-    each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.totals)
+    each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.cases)
     return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
 
 
 def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str,
              kernel_name: str) -> experiment.Boot:
-    """A boot that measures each size; the unpatched kernel has nothing to configure and none of our modules."""
+    """A boot that measures each case; the unpatched kernel has nothing to configure and none of our modules."""
     configs = (STOCK,) if kernel_name == "stock" else sweep.configs
     chosen = {config.migrator for config in configs}
     modules = ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
@@ -157,6 +169,6 @@ def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:
     return [["insmod", str(kernel.modules[name]), *parameters] for name, *parameters in named]
 
 
-def outcomes(share: Path, sweep: Plan) -> dict[int, movebench.Outcome]:
-    """The outcomes of a boot by folio size."""
-    return {size: movebench.outcome(share, size) for size in sweep.totals}
+def outcomes(share: Path, sweep: Plan) -> dict[Case, movebench.Outcome]:
+    """The outcomes of a boot by case."""
+    return {case: movebench.outcome(share, case) for case in sweep.cases}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's movebench: the script that runs it at each folio size, and its JSON lines.
+"""The guest's movebench: the script that runs it for each case, and its JSON lines.
 
-For each size the script leaves in $FERRY_SHARE: SIZE.jsonl, SIZE.stderr, SIZE.status and SIZE.stats (the migrators'
-counters afterwards), where SIZE is 4k, 64k, 2m and so on.
+For each case the script leaves in $FERRY_SHARE: NAME.jsonl, NAME.stderr, NAME.status and NAME.stats (the migrators'
+counters afterwards), where NAME is the case's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import Config, Plan, size_argument
+from ferry.bench.plan import Case, Config, Plan, size_argument
 from ferry.results.document import Failure
+from ferry.vm import guest_programs
 
 CONTROL = "/sys/kernel/mm/migration"
 
@@ -55,28 +56,35 @@ class Outcome:
 def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[list[str]]) -> str:
     """The shell commands that a guest runs; if one of those that come first, to load modules, fails, it ends with 3."""
     lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
-    for folio_bytes, total in plan.totals.items():
-        out = f'"$FERRY_SHARE"/{size_argument(folio_bytes)}'
-        command = shlex.join([str(program), *arguments(plan, configs, folio_bytes, total)])
-        command += ' --file "$FERRY_SHARE"/pages' if plan.kind == "file" else ""
+    for case in plan.cases:
+        out = f'"$FERRY_SHARE"/{case.name}'
+        command = shlex.join([str(program), *arguments(plan, configs, case)])
+        if case.kind == "file":
+            command = f"{guest_programs.script_line('with-ext4.sh', disk_mib(case))} {command} --file @/pages"
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
                   f"grep -r . {CONTROL}/stats {CONTROL}/migrc/counters >{out}.stats 2>/dev/null"]
     return "\n".join([*lines, "exit 0", ""])
 
 
-def arguments(plan: Plan, configs: tuple[Config, ...], folio_bytes: int, total: int) -> list[str]:
-    """movebench's arguments for one folio size."""
-    words = ["--folio", size_argument(folio_bytes), "--bytes", f"{total >> 10}k", "--kind", plan.kind,
-             "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
+def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
+    """movebench's arguments for one case."""
+    words = ["--folio", size_argument(case.folio_bytes), "--bytes", f"{case.total_bytes >> 10}k", "--kind", case.kind,
+             "--order", case.order, "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
              "--from", "0", "--to", "1"]
-    words += ["--read-only"] * plan.read_only
-    words += ["--one-per-call"] * plan.single + ["--cpu-hogs", str(plan.hogs)] * (plan.hogs > 0)
+    words += ["--read-only"] * plan.read_only + ["--cpu-hogs", str(plan.hogs)] * (plan.hogs > 0)
+    words += ["--pages-per-call", str(case.pages_per_call)] * (case.pages_per_call > 0)
     return words + [word for config in configs for word in ("--config", config.argument)]
 
 
-def outcome(share: Path, folio_bytes: int) -> Outcome:
-    """The outcome of one size, read from `share`."""
-    name = size_argument(folio_bytes)
+def disk_mib(case: Case) -> int:
+    """A disk for the file of a case, in MiB: half of it stays free for the file system's own data."""
+    step = 8 if case.order == "every8" else 1
+    return max(64, 2 * case.total_bytes * step >> 20)
+
+
+def outcome(share: Path, case: Case) -> Outcome:
+    """The outcome of one case, read from `share`."""
+    name = case.name
     return Outcome(
         status=guest_samples.status_of(share / f"{name}.status"),
         samples=list(samples(guest_samples.text_of(share / f"{name}.jsonl"))),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plan of a move_pages sweep: the configurations, measured in turn, and how much to move at each folio size."""
+"""The plan of a move_pages sweep: the configurations, measured in turn, and the cases: what to move, and how."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ferry.errors import UsageError
+from ferry.results.document import Column
 from ferry.results.stats import MIN_SAMPLES
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
@@ -15,10 +16,14 @@ FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10,
 MIGRATORS = ("off", "kernel", "mtcopy", "dcbm")
 NONTEMPORAL = ("never", "always", "auto")
 VERIFY = ("auto", "always")
+KINDS = ("anon", "shmem", "file", "swapcache")
+ORDERS = ("sequential", "random", "every8")
+RUNS = ("off", "on")
 #: Limits of the kernel's mtcopy/threads and dcbm/channels, and of the threads of a guest program.
 MAX_THREADS = 64
 MAX_CHANNELS = 64
 MAX_PROGRAM_THREADS = 4096
+MAX_PAGES_PER_CALL = 1 << 20
 #: Of memory that comes in some folio sizes only: movebench's limits.
 READ_ONLY_SIZES = (4 << 10, 2 << 20)
 SWAPCACHE_SIZES = (4 << 10,)
@@ -39,6 +44,8 @@ class Config:
     """dcbm: offload also batches that the CPU copies faster."""
     migrc: bool | None = None
     """Whether TLB flushes are deferred; None leaves the switch alone."""
+    runs: bool = False
+    """Whether base pages are moved in runs."""
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -51,7 +58,8 @@ class Config:
         verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
         always = [("debugfs:ferry_dcbm/force_offload", "1")] if self.always else []
         migrc = [("migrc/enabled", str(int(self.migrc)))] if self.migrc is not None else []
-        return [*threads, *store, *channels, *verify, *always, *migrc, ("migrator", self.migrator)]
+        runs = ("runs", str(int(self.runs)))
+        return [*threads, *store, *channels, *verify, *always, *migrc, runs, ("migrator", self.migrator)]
 
     @property
     def argument(self) -> str:
@@ -63,18 +71,42 @@ STOCK = Config("stock", "stock", "off")
 
 
 @dataclass(frozen=True)
+class Case:
+    """What one movebench moves: `total_bytes` in folios of `folio_bytes`, `pages_per_call` addresses in one call."""
+
+    folio_bytes: int
+    total_bytes: int
+    kind: str = "anon"
+    pages_per_call: int = 0
+    """0: all in one call."""
+    order: str = "sequential"
+
+    @property
+    def name(self) -> str:
+        """Unique in a sweep: 4k, shmem-4k, 4k-32, 4k-random."""
+        kind = [self.kind] if self.kind != "anon" else []
+        calls = [str(self.pages_per_call)] if self.pages_per_call else []
+        order = [self.order] if self.order != "sequential" else []
+        return "-".join([*kind, size_argument(self.folio_bytes), *calls, *order])
+
+    @property
+    def column(self) -> Column:
+        """The column of its rows."""
+        calls = self.pages_per_call or self.total_bytes // self.folio_bytes
+        return "", self.kind, self.folio_bytes, self.total_bytes, calls, self.order
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A sweep. `totals` maps folio bytes to the bytes of one move; samples and warm-ups are rounds of one boot."""
+    """A sweep of the configurations over the cases; samples and warm-ups are rounds of one boot."""
 
     configs: tuple[Config, ...]
-    totals: dict[int, int]
+    cases: tuple[Case, ...]
     samples: int
     warmup: int
     boots: int
     vs_stock: bool = False
-    single: bool = False
     hogs: int = 0
-    kind: str = "anon"
     always: bool = False
     read_only: bool = False
 
@@ -83,14 +115,12 @@ class Plan:
         """Enough that all boots together give at least `samples`."""
         return -(-self.samples // self.boots)
 
-    @property
-    def workload(self) -> str:
+    def workload(self, kind: str) -> str:
         """Kind of memory, and options that differ from the default; results of different workloads do not compare."""
-        single = ["one folio a call"] if self.single else []
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
         read_only = ["read-only"] if self.read_only else []
-        return ", ".join([self.kind, *read_only, *single, *hogs, *always])
+        return ", ".join([kind, *read_only, *hogs, *always])
 
     @property
     def baseline(self) -> str:
@@ -109,10 +139,21 @@ class Choice:
     verify: list[str] | None = None
     always: bool = False
     migrc: bool = False
+    runs: list[str] | None = None
+    """Whether each of them is measured with runs `on`, `off` or both; None: one row with runs beside the others."""
 
 
 def configs(choice: Choice) -> tuple[Config, ...]:
-    """`off` first, always: it is a baseline. The others come once per setting of theirs."""
+    """`off` without runs first, always: it is a baseline. The others come once per setting of theirs."""
+    found = _without_runs(choice)
+    on = [replace(config, label="runs" if config.label == "off" else f"{config.label}-runs", runs=True)
+          for config in found]
+    if choice.runs is None:
+        return (*found, on[0])
+    return (*found[:None if "off" in choice.runs else 1], *on[:None if "on" in choice.runs else 0])
+
+
+def _without_runs(choice: Choice) -> list[Config]:
     found = [Config("off", "ferry", "off")]
     for migrator in dict.fromkeys(choice.migrators):
         if migrator == "kernel":
@@ -126,7 +167,7 @@ def configs(choice: Choice) -> tuple[Config, ...]:
                       for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
     if choice.migrc:
         found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
-    return tuple(found)
+    return found
 
 
 def _each(words: list[str] | None) -> list[str | None]:
@@ -195,12 +236,14 @@ def checked(plan: Plan) -> Plan:
     if plan.samples < MIN_SAMPLES:
         raise UsageError(f"{plan.samples} samples are too few: a comparison needs {MIN_SAMPLES}",
                          hint=f"--samples {MIN_SAMPLES}")
-    if plan.read_only and plan.kind != "anon":
-        raise UsageError(f"--read-only is for anonymous memory, not for {plan.kind}", hint="--kind anon")
-    possible = sizes_of(plan.kind, plan.read_only)
-    if odd := [size_argument(size) for size in plan.totals if size not in possible]:
-        raise UsageError(f"memory of this kind does not come in folios of {', '.join(odd)}",
-                         hint="--folio " + ",".join(map(size_argument, possible)))
+    if plan.read_only and (other := [case.kind for case in plan.cases if case.kind != "anon"]):
+        raise UsageError(f"--read-only is for anonymous memory, not for {other[0]}", hint="--kind anon")
+    for case in plan.cases:
+        possible = sizes_of(case.kind, plan.read_only)
+        if case.folio_bytes not in possible:
+            raise UsageError(f"memory of this kind ({plan.workload(case.kind)}) does not come in folios of "
+                             f"{size_argument(case.folio_bytes)}",
+                             hint="--folio " + ",".join(map(size_argument, possible)))
     return plan
 
 

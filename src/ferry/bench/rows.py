@@ -9,59 +9,65 @@ from dataclasses import dataclass
 
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.movebench import Outcome, Sample, sort_out
-from ferry.bench.plan import STOCK, Config, Plan
+from ferry.bench.plan import STOCK, Case, Config, Plan
 from ferry.results import stats
 from ferry.results.document import Document, Failure, Ratio, Row, Skip, baseline_of, is_baseline
-from ferry.results.formats import size_name
+from ferry.results.formats import column_name
+
+#: Runs are of base pages.
+BASE_PAGE = 4 << 10
 
 
 @dataclass(frozen=True)
 class BootResult:
-    """The outcomes of one boot by folio size. Boots of the same number stood side by side."""
+    """The outcomes of one boot by case. Boots of the same number stood side by side."""
 
     number: int
     kernel: str
-    outcomes: dict[int, Outcome]
+    outcomes: dict[Case, Outcome]
 
 
 def fill(document: Document, plan: Plan, boots: Sequence[BootResult], unit: str) -> None:
-    """Add rows, ratios, skipped sizes, counters and warnings to a document that has none."""
+    """Add rows, ratios, skipped cases, counters and warnings to a document that has none."""
     skipped = skips(plan, boots)
-    document["skipped"] = skipped
-    sizes = [size for size in plan.totals if size not in {skip["folio_bytes"] for skip in skipped}]
+    document["skipped"] = list(skipped.values())
+    cases = [case for case in plan.cases if case not in skipped]
     chosen = [STOCK] * plan.vs_stock + list(plan.configs)
-    document["rows"] = [row(plan, config, size, boots, unit) for config in chosen for size in sizes]
+    document["rows"] = [row(plan, config, case, boots, unit) for config in chosen for case in cases]
     for one in document["rows"]:
         add_ratios(document, one, plan.vs_stock)
-    document["counters"] = {str(size): counters(plan, boots, size) for size in sizes}
-    document["warnings"] = [*document.get("warnings", []), *warnings(document)]
+    document["counters"] = {case.name: counters(plan, boots, case) for case in cases}
+    document["warnings"] = [*document.get("warnings", []), *warnings(document, cases)]
 
 
-def skips(plan: Plan, boots: Sequence[BootResult]) -> list[Skip]:
-    """The sizes that no boot could measure: it lacked the feature."""
-    found = []
-    for size in plan.totals:
-        outcomes = [boot.outcomes[size] for boot in boots]
+def skips(plan: Plan, boots: Sequence[BootResult]) -> dict[Case, Skip]:
+    """The cases that no boot could measure: it lacked the feature."""
+    found = {}
+    for case in plan.cases:
+        outcomes = [boot.outcomes[case] for boot in boots]
         if all(outcome.status == MISSING for outcome in outcomes):
-            found.append(Skip(folio_bytes=size, reason=outcomes[0].reason))
+            found[case] = Skip(folio_bytes=case.folio_bytes, reason=outcomes[0].reason,
+                               workload=plan.workload(case.kind))
     return found
 
 
-def row(plan: Plan, config: Config, size: int, boots: Sequence[BootResult], unit: str) -> Row:
-    """One configuration at one size, over all boots of its kernel."""
+def row(plan: Plan, config: Config, case: Case, boots: Sequence[BootResult], unit: str) -> Row:
+    """One configuration in one case, over all boots of its kernel."""
     samples: list[tuple[int, Sample]] = []
     failures: list[Failure] = []
     for boot in (boot for boot in boots if boot.kernel == config.kernel):
-        good, bad = sort_out(boot.outcomes[size], config, plan, boot.number)
+        good, bad = sort_out(boot.outcomes[case], config, plan, boot.number)
         samples += [(boot.number, sample) for sample in good]
         failures += bad
     values = [sample.value(unit) for _, sample in samples]
     made = Row(
         kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
-        folio_bytes=size, total_bytes=plan.totals[size], unit=unit, samples=values,
+        folio_bytes=case.folio_bytes, total_bytes=case.total_bytes, unit=unit, samples=values,
         sample_ids=[[number, sample.round] for number, sample in samples],
         median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
-        ratio_to_baseline=None, failures=failures, workload=plan.workload,
+        ratio_to_baseline=None, failures=failures,
+        workload=plan.workload(case.kind), kind=case.kind, order=case.order, runs=config.runs,
+        pages_per_call=case.column[4],
     )
     if config.store is not None:
         made["store"] = config.store
@@ -75,7 +81,7 @@ def row(plan: Plan, config: Config, size: int, boots: Sequence[BootResult], unit
 def add_ratios(document: Document, one: Row, vs_stock: bool) -> None:
     """The ratio to the baseline, and beside a stock baseline also the tighter one to `off` of the same boot."""
     one["ratio_to_baseline"] = _ratio(document, one)
-    if vs_stock and one["kernel"] == "ferry" and (one["migrator"] != "off" or one.get("deferring")):
+    if vs_stock and one["kernel"] == "ferry" and not is_baseline({**document, "baseline": "off"}, one):
         off: Document = {**document, "baseline": "off"}
         one["ratio_to_off"] = _ratio(off, one)
 
@@ -87,25 +93,27 @@ def _ratio(document: Document, one: Row) -> Ratio | None:
     return stats.ratio(one, baseline)
 
 
-def counters(plan: Plan, boots: Sequence[BootResult], size: int) -> dict[str, int]:
-    """The counters of the migrators for this size, summed over all boots of our kernel, warm-ups included."""
-    sizes = list(plan.totals)
+def counters(plan: Plan, boots: Sequence[BootResult], case: Case) -> dict[str, int]:
+    """The counters of the kernel for this case, summed over all boots of ours, warm-ups included."""
+    number = plan.cases.index(case)
     total: Counter[str] = Counter()
     for boot in boots:
-        before = boot.outcomes[sizes[sizes.index(size) - 1]].counters if size != sizes[0] else {}
-        total.update({key: value - before.get(key, 0) for key, value in boot.outcomes[size].counters.items()})
+        before = boot.outcomes[plan.cases[number - 1]].counters if number else {}
+        total.update({key: value - before.get(key, 0) for key, value in boot.outcomes[case].counters.items()})
     return dict(total)
 
 
-def warnings(document: Document) -> list[str]:
+def warnings(document: Document, cases: Sequence[Case]) -> list[str]:
     """Rows that may not show what their name says."""
     found = []
-    for size, counted in document.get("counters", {}).items():
-        idle = {one["migrator"] for one in document["rows"]
-                if one["migrator"] != "off" and str(one["folio_bytes"]) == size
-                and counted.get(f"{one['migrator']}/folios") == 0}
-        found += [f"{name} copied no folio of {size_name(int(size))}: its rows show the fallback"
-                  for name in sorted(idle)]
+    migrators = sorted({one["migrator"] for one in document["rows"]} - {"off"})
+    for case in cases:
+        counted, what = document["counters"][case.name], column_name(case.column).replace("\n", ", ")
+        found += [f"{name} copied no folio of {what}: its rows show the fallback" for name in migrators
+                  if counted.get(f"{name}/folios") == 0]
         if counted.get("migrc/folios") == 0 and any(one.get("deferring") for one in document["rows"]):
-            found.append(f"migrc deferred nothing of {size_name(int(size))}: its row is off once more")
+            found.append(f"migrc deferred nothing of {what}: its row is off once more")
+        if (case.folio_bytes == BASE_PAGE and counted.get("runs/moved") == 0
+                and any(one["runs"] for one in document["rows"])):
+            found.append(f"no page of {what} was moved in a run: the row of runs is off once more")
     return found

@@ -19,6 +19,7 @@ from ferry.results.document import (
     Row,
     TlbRow,
     baseline_of,
+    column,
     identity,
     is_baseline,
     label,
@@ -65,8 +66,7 @@ def _warnings(before: Document, after: Document) -> list[str]:
 def _entry(before: Document, after: Document, old: Row | None, new: Row | None, threshold: float) -> dict[str, Any]:
     row = new or old
     assert row is not None
-    entry: dict[str, Any] = {"config": label(row), "folio_bytes": row["folio_bytes"],
-                             "total_bytes": row["total_bytes"], "unit": row["unit"], "ratio": None}
+    entry: dict[str, Any] = {"config": label(row), **_place(row), "unit": row["unit"], "ratio": None}
     if old is None or new is None:
         return entry | {"verdict": "new" if old is None else "missing"}
     groups = _groups(before, old), _groups(after, new)
@@ -78,6 +78,11 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None, 
     return entry | {"ratio": ratio, "verdict": verdict(ratio, threshold)}
 
 
+def _place(row: Row) -> dict[str, Any]:
+    return {"column": formats.column_name(column(row)).replace("\n", ", "), "folio_bytes": row["folio_bytes"],
+            "total_bytes": row["total_bytes"]}
+
+
 def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, Any]]:
     """Of `ferry bench tlb` the shares of events that are gone: counts of thousands, compared without an interval."""
     entries = []
@@ -86,9 +91,8 @@ def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, An
         if was is None or now is None:
             continue
         found: Verdict = "regression" if now < was - threshold else "better" if now > was + threshold else "same"
-        entries.append({"config": f"{label(new)}: {name} gone", "folio_bytes": new["folio_bytes"],
-                        "total_bytes": new["total_bytes"], "unit": "share", "ratio": None, "verdict": found,
-                        "share_a": was, "share_b": now})
+        entries.append({"config": f"{label(new)}: {name} gone", **_place(new), "unit": "share", "ratio": None,
+                        "verdict": found, "share_a": was, "share_b": now})
     return entries
 
 
@@ -135,11 +139,11 @@ def output(comparisons: list[dict[str, Any]], before: str, after: str) -> format
 
 def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
     title = f"{comparison['bench']} on {comparison['board']}: {after} against {before} ({comparison['basis']})"
-    rows = [[[entry["config"]], [formats.size_name(entry["folio_bytes"])],
+    rows = [[[entry["config"]], [entry["column"]],
              [_figure(entry)], [entry["verdict"]]]
             for entry in comparison["rows"]]
     note = f"above 1, the second run is better; a regression is worse by more than {comparison['threshold']:.0%}"
-    return formats.Grid(title, ["", "folio size", "ratio [95 %]", "verdict"], rows, [note, *comparison["warnings"]])
+    return formats.Grid(title, ["", "column", "ratio [95 %]", "verdict"], rows, [note, *comparison["warnings"]])
 
 
 def _figure(entry: dict[str, Any]) -> str:

@@ -62,6 +62,10 @@ class Row(TypedDict):
     verify: NotRequired[str]
     deferring: NotRequired[bool]
     workload: NotRequired[str]
+    kind: NotRequired[str]
+    order: NotRequired[str]
+    pages_per_call: NotRequired[int]
+    runs: NotRequired[bool]
     method: NotRequired[str]
     path: NotRequired[str]
     layout: NotRequired[str]
@@ -109,18 +113,21 @@ def _required(shape: type) -> set[str]:
 
 
 def label(row: Row) -> str:
-    """The row's name in a table: `off`, `kernel`, `mtcopy 2 streaming`, `dcbm 16`, `migrc`, `stock`."""
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 always`, `dcbm 16`, `migrc`, `runs`, `stock`."""
     if row["kernel"] == "stock":
         return "stock"
     if "path" in row:
         return row["path"]
     if row.get("deferring"):
-        return "migrc"
+        return "migrc runs" if row.get("runs") else "migrc"
+    if row.get("runs") and row["migrator"] == "off":
+        return "runs"
     name = row.get("method") or row["migrator"]
     count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
     store = [row["store"]] if "store" in row else []
     verify = [row["verify"]] if "verify" in row else []
-    return " ".join([name, *count, *store, *verify])
+    runs = ["runs"] if row.get("runs") else []
+    return " ".join([name, *count, *store, *verify, *runs])
 
 
 def counts_threads(name: str) -> bool:
@@ -133,9 +140,14 @@ def identity(row: Row) -> tuple[str | int, ...]:
     return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
 
 
-def column(row: Row) -> tuple[str, int, int]:
+#: Device, kind of memory, folio bytes, bytes, pages a call, and order of the addresses.
+Column = tuple[str, str, int, int, int, str]
+
+
+def column(row: Row) -> Column:
     """The table column of a row: rows of one column do the same work in different configurations."""
-    return row.get("device", ""), row["folio_bytes"], row["total_bytes"]
+    return (row.get("device", ""), row.get("kind", ""), row["folio_bytes"], row["total_bytes"],
+            row.get("pages_per_call", 0), row.get("order", ""))
 
 
 def is_baseline(document: Document, row: Row) -> bool:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ferry.results.document import Ratio
+from ferry.results.document import Column, Ratio
 
 FORMATS = ("table", "json", "csv", "markdown")
 
@@ -104,6 +104,15 @@ def size_name(count: int) -> str:
         if count >= 1 << shift:
             return f"{count / (1 << shift):g} {unit}"
     return f"{count} B"
+
+
+def column_name(place: Column) -> str:
+    """A column for people: what moves, and how where that is not the default."""
+    device, kind, folio, total, count, order = place
+    kind = f"{kind} " if kind not in ("", "anon") else ""
+    calls = f", {count:,} a call" if count not in (0, total // folio) else ""
+    order = f", {order}" if order not in ("", "sequential") else ""
+    return f"{device or f'{kind}{size_name(folio)} folios'}\n{size_name(total)} at a time{calls}{order}"
 
 
 def figure(value: float) -> str:

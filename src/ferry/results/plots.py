@@ -12,8 +12,18 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ferry.results.document import COSTS, KIND_NOTES, UNIT_NAMES, Document, Row, is_baseline, label
-from ferry.results.formats import size_name
+from ferry.results.document import (
+    COSTS,
+    KIND_NOTES,
+    UNIT_NAMES,
+    Column,
+    Document,
+    Row,
+    column,
+    is_baseline,
+    label,
+)
+from ferry.results.formats import column_name
 
 #: Okabe and Ito's colours, which stay apart for colour-blind eyes; markers tell them apart in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -75,21 +85,13 @@ def _svg(figure: Figure) -> str:
     return out.getvalue()[out.getvalue().index("<svg") :]
 
 
-Place = tuple[str, int]
+def places_of(document: Document) -> list[Column]:
+    """The columns of the table, which the x axis takes as names: they are few and far apart."""
+    return sorted({column(row) for row in document["rows"]})
 
 
-def places_of(document: Document) -> list[Place]:
-    """Devices and folio sizes, which the x axis takes as names: they are few and far apart."""
-    return sorted({_place(row) for row in document["rows"]})
-
-
-def _place(row: Row) -> Place:
-    return row.get("device", ""), row["folio_bytes"]
-
-
-def _place_axis(axes: Axes, places: list[Place]) -> None:
-    axes.set_xticks(range(len(places)), [device or size_name(size) for device, size in places])
-    axes.set_xlabel("device" if any(device for device, _ in places) else "folio size")
+def _place_axis(axes: Axes, places: list[Column]) -> None:
+    axes.set_xticks(range(len(places)), [column_name(place).replace(", ", "\n") for place in places], fontsize=8)
     axes.set_xlim(-0.5, len(places) - 0.5)
 
 
@@ -117,7 +119,7 @@ def ratios(axes: Axes, document: Document) -> None:
     for index, (name, group) in enumerate(rows.items()):
         if is_baseline(document, group[0]):
             continue
-        points = [(places.index(_place(row)) + _offset(index, len(rows)), row["ratio_to_baseline"])
+        points = [(places.index(column(row)) + _offset(index, len(rows)), row["ratio_to_baseline"])
                   for row in group if row["ratio_to_baseline"]]
         middles = [ratio["median"] for _, ratio in points]
         bounds = [ratio["ci95"] or [ratio["median"]] * 2 for _, ratio in points]
@@ -136,7 +138,7 @@ def figures(axes: Axes, document: Document) -> None:
     rows = _rows_by_label(document)
     for index, (name, group) in enumerate(rows.items()):
         style = _style(index)
-        at = [(places.index(_place(row)) + _offset(index, len(rows)), row) for row in group if row["samples"]]
+        at = [(places.index(column(row)) + _offset(index, len(rows)), row) for row in group if row["samples"]]
         dots = [(x, sample) for x, row in at for sample in row["samples"]]
         axes.plot([x for x, _ in dots], [y for _, y in dots], linestyle="none", alpha=0.45, markersize=4, label=name,
                   **style)

@@ -17,7 +17,7 @@ from ferry.results.document import (
     is_baseline,
     label,
 )
-from ferry.results.formats import Grid, Output, Record, figure, ratio_text, size_name
+from ferry.results.formats import Grid, Output, Record, column_name, figure, ratio_text, size_name
 
 #: The keys of a row that are one line of CSV as they are.
 PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_bytes", "unit", "median", "mad")
@@ -40,13 +40,7 @@ def grid(document: Document) -> Grid:
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
     rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
             for name in dict.fromkeys(name for name, _ in cells)]
-    return Grid(title(document), ["", *map(heading, columns)], rows, notes(document))
-
-
-def heading(place: tuple[str, int, int]) -> str:
-    """The heading of a column."""
-    device, folio, total = place
-    return f"{device or f'{size_name(folio)} folios'}\n{size_name(total)} at a time"
+    return Grid(title(document), ["", *map(column_name, columns)], rows, notes(document))
 
 
 def row_name(document: Document, row: Row) -> str:
@@ -112,6 +106,7 @@ def record(document: Document, row: Row) -> Record:
         "bench": document["bench"], "board": document["board"], "kind": document["kind"],
         "baseline": document["baseline"], "config": label(row),
         **{key: value for key, value in row.items() if key in PLAIN},
+        "runs": row.get("runs"), "pages_per_call": row.get("pages_per_call"), "order": row.get("order"),
         "store": row.get("store"), "workload": row.get("workload"), "device": row.get("device"),
         "ratio_to_baseline": ratio and ratio["median"], "ratio_ci95_low": low, "ratio_ci95_high": high,
         "samples": " ".join(repr(sample) for sample in row["samples"]),

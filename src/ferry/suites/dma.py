@@ -35,7 +35,7 @@ POISON = "slub_debug=FZPU,0000:*"
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    command = guest_boot.script_line("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
+    command = guest_programs.script_line("dma.sh", context.board.channels, LOAD_S, _program(context, "movebench"),
                                      _program(context, "integrity"), kernel.modules[MODULE], kernel.modules[TESTDMA])
     return guest_boot.run_jobs(context, kernel, [Job(NAME, NAME, command, 2 * LOAD_S + AROUND_S)], NAME)
 
@@ -54,8 +54,8 @@ def _faults(
 ) -> list[Result]:
     folios, seconds = (FOLIOS, CASE_S) if context.thorough else (SHORT_FOLIOS, SHORT_CASE_S)
     words = [str(kernel.modules[module]) if module else "-" for module in modules]
-    command = guest_boot.script_line("dma-faults.sh", folios, _program(context, "integrity"), kernel.modules[MODULE],
-                                     *words)
+    command = guest_programs.script_line("dma-faults.sh", folios, _program(context, "integrity"),
+                                         kernel.modules[MODULE], *words)
     job = Job(FAULTS_NAME, name, command, cases * seconds + AROUND_S)
     return guest_boot.run_jobs(context, kernel, [job], name, append=[POISON])
 

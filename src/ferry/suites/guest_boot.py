@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import paths, progress
+from ferry import progress
 from ferry.errors import AllSkipped, FerryError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
@@ -53,11 +53,6 @@ def debug_kernel(context: Context) -> Kernel:
 def load(kernel: Kernel, module: str = MODULE) -> str:
     """The shell line that loads a module."""
     return f"insmod {shlex.quote(str(kernel.modules[module]))}"
-
-
-def script_line(name: str, *arguments: object) -> str:
-    """The shell line that runs a script of guest/scripts."""
-    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)])
 
 
 def select(migrator: str, **settings: object) -> tuple[str, ...]:

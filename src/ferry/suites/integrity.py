@@ -56,7 +56,7 @@ def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> 
 def _command(context: Context, seconds: int, *more: str) -> str:
     """integrity for so long, on a disk of its own."""
     words = (program(context), "--ktap", "--seconds", str(seconds), "--file @", *more)
-    return " ".join((guest_boot.script_line("with-ext4.sh", DISK_MIB), *words))
+    return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *words))
 
 
 def program(context: Context) -> str:

@@ -9,7 +9,7 @@ from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
-from ferry.vm import qemu
+from ferry.vm import guest_programs, qemu
 
 NAME = "memmap"
 #: Bindings of each device.
@@ -26,7 +26,7 @@ def run(context: Context) -> list[Result]:
     (context.logs / qemu.NVDIMM_IMAGE).touch()
     context = dataclasses.replace(context, board=equipped)
     kernel = guest_boot.debug_kernel(context)
-    command = guest_boot.script_line("memmap-rebind.sh", kernel.modules["memmap_watch"], ROUNDS)
+    command = guest_programs.script_line("memmap-rebind.sh", kernel.modules["memmap_watch"], ROUNDS)
     job = Job(NAME, "rebind", command, DEVICES * ROUNDS * ROUND_S)
     try:
         return guest_boot.run_jobs(context, kernel, [job], NAME)

@@ -132,8 +132,8 @@ def rounds(context: Context) -> int:
 def jobs(context: Context, *choice: str) -> list[Job]:
     """Every test; those of files also on ext4; then the integrity program, after which the script reads the checker."""
     seconds = LOAD_S if context.thorough else SHORT_LOAD_S
-    disk = guest_boot.script_line("with-ext4.sh")
-    load = f"{guest_boot.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
+    disk = guest_programs.script_line("with-ext4.sh")
+    load = f"{guest_programs.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
     load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
     on_disk = f"{disk} {DISK_MIB} {_stale_tlb(context, '--test', ','.join(FILES))} --dir @"
     tests = _stale_tlb(context, "--dir", DIRECTORY, *choice)
@@ -147,7 +147,7 @@ def jobs(context: Context, *choice: str) -> list[Job]:
 def switch_job(context: Context) -> Job:
     """Switch migrc off and on, set a uprobe, reuse zeroed frames; then the script reads the checker."""
     tests = _stale_tlb(context, "--test", f"{SWITCH},{ZEROED}")
-    return Job(NAME, "patching", f"{guest_boot.script_line('migrc.sh')} {tests}", 3 * _limit(context) + AROUND_S)
+    return Job(NAME, "patching", f"{guest_programs.script_line('migrc.sh')} {tests}", 3 * _limit(context) + AROUND_S)
 
 
 def faults(context: Context) -> dict[str, tuple[Case, ...]]:
@@ -162,7 +162,7 @@ def faults_job(context: Context) -> Job:
     """Every fault, in one boot."""
     count = FAULT_ROUNDS if context.thorough else SHORT_FAULT_ROUNDS
     pairs = [f"{word}={','.join(case.argument for case in cases)}" for word, cases in faults(context).items()]
-    command = guest_boot.script_line("migrc-faults.sh", count, _program(context), DIRECTORY, *pairs)
+    command = guest_programs.script_line("migrc-faults.sh", count, _program(context), DIRECTORY, *pairs)
     number = sum(len(cases) for cases in FAULTS.values())
     seconds = number * (count * ROUND_S + TEST_AROUND_S) + AROUND_S
     return Job(FAULTS_NAME, FAULTS_NAME, command, seconds, _setup(context))
@@ -170,7 +170,7 @@ def faults_job(context: Context) -> Job:
 
 def _setup(context: Context) -> tuple[str, ...]:
     """A directory on tmpfs, and memory that can go offline: on arm64 only memory that was added at run time can."""
-    return (*_MOUNT, *([guest_boot.script_line("add-memory.sh")] if context.board.added_mib else []))
+    return (*_MOUNT, *([guest_programs.script_line("add-memory.sh")] if context.board.added_mib else []))
 
 
 def _foreign(context: Context) -> bool:

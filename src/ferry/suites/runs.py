@@ -8,6 +8,7 @@ from ferry.suites import guest_boot, integrity
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs
 
 NAME = "runs"
 #: Another board on which the suite runs if the user names it.
@@ -31,8 +32,8 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
 
 def _job(context: Context, name: str, migrc: int, setup: tuple[str, ...] = (), migrator: str = "") -> Job:
     seconds = THOROUGH_LOAD_S if context.thorough else LOAD_S
-    script = guest_boot.script_line("runs.sh", migrc)
-    disk = guest_boot.script_line("with-ext4.sh", integrity.DISK_MIB)
+    script = guest_programs.script_line("runs.sh", migrc)
+    disk = guest_programs.script_line("with-ext4.sh", integrity.DISK_MIB)
     command = f"{script} {disk} {integrity.program(context)} --seconds {seconds}"
     command += f" --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
     return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)

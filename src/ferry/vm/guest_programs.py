@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -25,6 +26,11 @@ def programs(arch: str = "x86_64") -> dict[str, Path]:
             if not home.is_dir():
                 _build(paths.repo_root() / "guest", home, arch)
     return {path.name: path for path in sorted(home.iterdir()) if os.access(path, os.X_OK) and path.is_file()}
+
+
+def script_line(name: str, *arguments: object) -> str:
+    """The shell line that runs a script of guest/scripts."""
+    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)])
 
 
 def _sources(directory: Path) -> list[Path]:

@@ -42,6 +42,7 @@
  * Locking: see mm/ferry_runs/walk.c.
  */
 
+#include <linux/buffer_head.h>
 #include <linux/migrate.h>
 #include <linux/migrc.h>
 #include <linux/mm.h>
@@ -271,12 +272,22 @@ static bool ferry_lock_source(struct ferry_run *run, struct folio *src,
 	return false;
 }
 
-/* These callbacks do nothing but check, copy, freeze and switch. */
+/*
+ * These callbacks check, copy, freeze and switch. With MIGRATE_ASYNC they wait
+ * for nothing, not even for the locks of buffers.
+ */
 static bool ferry_mapping_supported(struct address_space *mapping)
 {
-	return !mapping_inaccessible(mapping) &&
-	       (mapping->a_ops->migrate_folio == migrate_folio ||
-		mapping->a_ops->migrate_folio == filemap_migrate_folio);
+	const struct address_space_operations *a_ops = mapping->a_ops;
+
+	if (mapping_inaccessible(mapping))
+		return false;
+	if (IS_ENABLED(CONFIG_BUFFER_HEAD) &&
+	    (a_ops->migrate_folio == buffer_migrate_folio ||
+	     a_ops->migrate_folio == buffer_migrate_folio_norefs))
+		return true;
+	return a_ops->migrate_folio == migrate_folio ||
+	       a_ops->migrate_folio == filemap_migrate_folio;
 }
 
 /*
