@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile.h"
 #include "sysfs.h"
 #include "util.h"
 
@@ -84,6 +85,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 		set->status[i] = NOT_REACHED;
 	}
 	start = clock_ns();
+	PROFILE_BEGIN();
 	for (size_t i = 0; i < set->count; i += step) {
 		step = per_call && per_call < set->count - i ? per_call : set->count - i;
 		/* A positive return counts the pages that did not move; their status says more. */
@@ -93,6 +95,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 		if (errno != ENOENT && errno != ENOMEM)
 			die(EXIT_FAILED, "move_pages of %zu pages: %m", step);
 	}
+	PROFILE_END();
 	result.ns = clock_ns() - start;
 	count_status(set, node, &result);
 	return result;

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ferry import boards
 from ferry.bench import experiment, guest_samples, movebench, plan, rows
-from ferry.bench.plan import STOCK, Case, Plan
+from ferry.bench.plan import STOCK, Case, Config, Plan
 from ferry.bench.rows import BootResult
 from ferry.boards import Board
 from ferry.errors import UsageError
@@ -156,11 +156,16 @@ def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str
              kernel_name: str) -> experiment.Boot:
     """A boot that measures each case; the unpatched kernel has nothing to configure and none of our modules."""
     configs = (STOCK,) if kernel_name == "stock" else sweep.configs
-    chosen = {config.migrator for config in configs}
-    modules = ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
-    return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, insmods(kernel, modules)),
+    modules = insmods(kernel, modules_of(board, configs))
+    return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, modules),
                            guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots)
+
+
+def modules_of(board: Board, configs: Sequence[Config]) -> list[str]:
+    """The modules that the configurations need, with their parameters, in the order in which to load them."""
+    chosen = {config.migrator for config in configs}
+    return ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
 
 
 def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:

@@ -25,6 +25,7 @@ VERBS = (
     "boot",
     "test",
     "bench",
+    "profile",
     "compare",
     "report",
     "runs",
