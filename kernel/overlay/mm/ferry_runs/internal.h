@@ -77,7 +77,6 @@ extern atomic64_t ferry_run_stats[FERRY_RUN_NR_STATS];
 void ferry_run_count(const unsigned int *counts);
 
 /* sort.c */
-bool ferry_run_eligible(struct folio *folio);
 unsigned int ferry_sort_runs(struct list_head *from, struct list_head *sorted);
 
 /* walk.c */
@@ -95,6 +94,34 @@ void ferry_map_run(struct ferry_run *run);
 void ferry_lru_add(struct folio **folios, unsigned int nr);
 void ferry_lru_isolate(struct folio **folios, unsigned int nr,
 		       struct list_head *list);
+
+/*
+ * Large folios gain nothing. The others stay with the code for single folios
+ * because it waits for them, because it does something else with them, or
+ * because they are rare.
+ */
+#define FERRY_RUN_REFUSED (BIT(PG_head) | BIT(PG_writeback) |		\
+			   BIT(PG_mlocked) | BIT(PG_unevictable) |	\
+			   BIT(PG_reserved) | __PG_HWPOISON)
+
+/**
+ * ferry_run_eligible() - check that a folio may be part of a run
+ * @folio: the folio, isolated by the caller
+ *
+ * Context: any.
+ * Return: true if it may; stable only while the folio is locked.
+ */
+static inline bool ferry_run_eligible(struct folio *folio)
+{
+	unsigned long mapping = (unsigned long)READ_ONCE(folio->mapping);
+
+	if (READ_ONCE(folio->flags.f) & FERRY_RUN_REFUSED)
+		return false;
+	/* KSM folios have a reverse mapping of their own. */
+	if (!mapping || (mapping & FOLIO_MAPPING_FLAGS) == FOLIO_MAPPING_KSM)
+		return false;
+	return !page_has_type(&folio->page) && !folio_is_zone_device(folio);
+}
 
 static inline bool ferry_same_memcg(const struct folio *a,
 				    const struct folio *b)

@@ -57,14 +57,14 @@ struct ferry_move {
 };
 
 /*
- * Find a run from *srcp and *dstp on. Leave both at the first pair that does
- * not belong to it.
+ * Take a run from *srcp and *dstp on off both lists. Leave both at the first
+ * pair that does not belong to it.
  */
-static void ferry_find_run(struct ferry_run *run,
-			   struct list_head *unmap_folios,
-			   struct folio **srcp, struct folio **dstp)
+static void ferry_cut_run(struct ferry_run *run, struct list_head *unmap_folios,
+			  struct folio **srcp, struct folio **dstp)
 {
 	struct folio *src = *srcp, *dst = *dstp, *first = src;
+	LIST_HEAD(cut);
 
 	run->mapping = first->mapping;
 	run->anon_vma = ferry_anon_vma(dst);
@@ -77,6 +77,9 @@ static void ferry_find_run(struct ferry_run *run,
 	} while (!list_entry_is_head(src, unmap_folios, lru) &&
 		 run->nr < FERRY_RUN_FOLIOS && ferry_may_move(src, dst) &&
 		 ferry_same_run(first, src));
+	/* Nothing uses the links until the folios are put on other lists. */
+	list_bulk_move_tail(&cut, &first->lru, src->lru.prev);
+	list_bulk_move_tail(&cut, &(*dstp)->lru, dst->lru.prev);
 	*srcp = src;
 	*dstp = dst;
 }
@@ -98,10 +101,12 @@ static bool ferry_move_folio(struct folio *dst, struct folio *src, bool copied)
 }
 
 /*
- * Move the folios of a run, and keep those in it that were moved. Return the
- * number of the others, which stay as they were.
+ * Move the folios of a run, and keep those in it that were moved. Put the others
+ * back on their lists, as they were, and return their number.
  */
-static unsigned int ferry_move_run(struct ferry_move *move)
+static unsigned int ferry_move_run(struct ferry_move *move,
+				   struct folio *next_src,
+				   struct folio *next_dst)
 {
 	struct ferry_run *run = &move->run;
 	unsigned int i, nr = 0, found = run->nr;
@@ -120,9 +125,10 @@ static unsigned int ferry_move_run(struct ferry_move *move)
 			/* The source may change before the next copy */
 			__migrate_folio_record(dst, state & ~FOLIO_COPIED,
 					       anon_vma);
+			list_add_tail(&src->lru, &next_src->lru);
+			list_add_tail(&dst->lru, &next_dst->lru);
 			continue;
 		}
-		list_del(&dst->lru);
 		run->first = min(run->first, dst->index);
 		run->last = max(run->last, dst->index);
 		move->mapped |= state & FOLIO_WAS_MAPPED;
@@ -151,13 +157,15 @@ static void ferry_release_run(struct ferry_move *move,
 		folio_unlock(dst);
 		folio_set_owner_migrate_reason(dst, reason);
 		folio_put(dst);
-		list_del(&src->lru);
 		folio_unlock(src);
 		file += folio_is_file_lru(src);
-		/* Memory failure keeps its source. */
-		if (reason == MR_MEMORY_FAILURE ||
-		    migrc_quarantine_folio(src, move->states[i]))
+		if (migrc_quarantine_folio(src, move->states[i]))
 			continue;
+		/* Memory failure keeps its source. */
+		if (reason == MR_MEMORY_FAILURE) {
+			INIT_LIST_HEAD(&src->lru);
+			continue;
+		}
 		if (!folio_batch_add(&free, src))
 			folios_put(&free);
 	}
@@ -188,8 +196,8 @@ unsigned int __ferry_move_runs(struct list_head *unmap_folios,
 			dst = list_next_entry(dst, lru);
 			continue;
 		}
-		ferry_find_run(&move.run, unmap_folios, &src, &dst);
-		counts[FERRY_RUN_PINNED] += ferry_move_run(&move);
+		ferry_cut_run(&move.run, unmap_folios, &src, &dst);
+		counts[FERRY_RUN_PINNED] += ferry_move_run(&move, src, dst);
 		if (!move.run.nr)
 			continue;
 		counts[FERRY_RUN_MOVED] += move.run.nr;

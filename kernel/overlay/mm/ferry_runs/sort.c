@@ -34,34 +34,6 @@ struct ferry_bin {
 	struct list_head folios;
 };
 
-/*
- * Large folios gain nothing. The others stay with the code for single folios
- * because it waits for them, because it does something else with them, or
- * because they are rare.
- */
-#define FERRY_RUN_REFUSED (BIT(PG_head) | BIT(PG_writeback) |		\
-			   BIT(PG_mlocked) | BIT(PG_unevictable) |	\
-			   BIT(PG_reserved) | __PG_HWPOISON)
-
-/**
- * ferry_run_eligible() - check that a folio may be part of a run
- * @folio: the folio, isolated by the caller
- *
- * Context: any.
- * Return: true if it may; stable only while the folio is locked.
- */
-bool ferry_run_eligible(struct folio *folio)
-{
-	unsigned long mapping = (unsigned long)READ_ONCE(folio->mapping);
-
-	if (READ_ONCE(folio->flags.f) & FERRY_RUN_REFUSED)
-		return false;
-	/* KSM folios have a reverse mapping of their own. */
-	if (!mapping || (mapping & FOLIO_MAPPING_FLAGS) == FOLIO_MAPPING_KSM)
-		return false;
-	return !page_has_type(&folio->page) && !folio_is_zone_device(folio);
-}
-
 /* The bin of a folio: the last one used, an open one, or the oldest, emptied */
 static struct ferry_bin *ferry_find_bin(struct ferry_bin *bins,
 					struct ferry_bin *bin, unsigned int *nr,

@@ -258,12 +258,11 @@ static bool ferry_alloc_targets(struct ferry_unmap *unmap,
 }
 
 /* Check under the folio lock what was read without it. */
-static bool ferry_lock_source(struct ferry_run *run, struct folio *src,
-			      struct folio *first)
+static bool ferry_lock_source(struct folio *src, struct folio *first)
 {
 	if (!folio_trylock(src))
 		return false;
-	if (likely(ferry_run_eligible(src) && src->mapping == run->mapping &&
+	if (likely(ferry_run_eligible(src) &&
 		   (src == first || ferry_same_run(src, first)) &&
 		   folio_ref_count(src) > 1 &&
 		   (folio_mapped(src) || !folio_test_anon(src))))
@@ -302,13 +301,14 @@ static bool ferry_lock_run(struct ferry_unmap *unmap, struct ferry_run *run)
 	for (i = 0; i < run->nr; i++) {
 		struct folio *src = run->src[i], *dst = run->dst[i];
 
-		if (!ferry_lock_source(run, src, first ?: src)) {
+		if (!ferry_lock_source(src, first ?: src)) {
 			ferry_leave_source(unmap, src, FERRY_RUN_BUSY);
 			ferry_put_target(unmap, dst);
 			continue;
 		}
 		if (!first) {
 			first = src;
+			run->mapping = src->mapping;
 			run->first = src->index;
 			run->last = src->index;
 		}
@@ -328,7 +328,6 @@ static void ferry_take_run(struct ferry_run *run, struct list_head *sorted)
 	struct folio *first = list_first_entry(sorted, struct folio, lru);
 	struct folio *folio;
 
-	run->mapping = READ_ONCE(first->mapping);
 	run->anon_vma = NULL;
 	run->nr = 0;
 	list_for_each_entry(folio, sorted, lru) {
