@@ -13,6 +13,7 @@
 
 #include "../integrity/span.h"
 #include "../movebench/pattern.h"
+#include "../stallbench/histogram.h"
 #include "../tlbbench/lookup.h"
 #include "../tlbbench/readers.h"
 #include "cmdline.h"
@@ -260,6 +261,26 @@ static void test_reading(void)
 	check_true(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "the seed does");
 }
 
+static void test_histogram(void)
+{
+	static struct histogram some, more;
+
+	check_true(!histogram_percentile(&some, 500), "nothing has no percentile");
+	for (uint64_t ns = 1; ns <= 990; ns++)
+		histogram_add(&some, ns);
+	for (int i = 0; i < 10; i++)
+		histogram_add(&more, UINT64_C(1) << 40);
+	histogram_merge(&some, &more);
+	check_true(some.total == 1000 && some.longest == UINT64_C(1) << 40, "merged durations are all there");
+	check_true(histogram_percentile(&some, 500) >= 500 && histogram_percentile(&some, 500) < 516,
+		   "a median is at most 3 % too long");
+	check_true(histogram_percentile(&some, 990) >= 990 && histogram_percentile(&some, 990) < 1024,
+		   "one in a hundred does not count at 99 %");
+	check_true(histogram_percentile(&some, 999) == UINT64_C(1) << 40, "but does at 99.9 %");
+	histogram_add(&more, UINT64_MAX);
+	check_true(more.longest == UINT64_MAX, "the longest duration has a bucket");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -268,6 +289,7 @@ int main(void)
 	/* A child of fork() would write buffered output of its parent again. */
 	setvbuf(stdout, NULL, _IONBF, 0);
 	test_stamp();
+	test_histogram();
 	test_pattern();
 	test_span();
 	test_cmdline();

@@ -78,6 +78,32 @@ def _fetch_qemu(home: Path) -> None:
     shutil.rmtree(packages[0].parent)
 
 
+def with_libraries(package: str) -> Path:
+    """The directory with an unpacked package of this machine's release and all that it depends on. Raises InfraError.
+
+    run_unpacked() runs a program of it.
+    """
+    home = paths.cache_dir() / "debian" / f"{apt.release()}-with-libraries" / package
+    if not home.is_dir():
+        with paths.lock("debian-with-libraries"):
+            if not home.is_dir():
+                files = apt.download_all(package, [apt.release()], hint=HINT)
+                with paths.publish(home) as scratch:
+                    for file in files:
+                        proc.capture(["dpkg-deb", "-x", file, scratch])
+                shutil.rmtree(files[0].parent)
+    return home
+
+
+def run_unpacked(home: Path, program: str) -> list[str]:
+    """The words that run a program of with_libraries(), by the loader that fits its libraries."""
+    loader = next(home.glob("**/ld-linux-*.so.*"), None)
+    if loader is None:
+        raise InfraError(f"{home} has no loader of shared libraries", hint=HINT)
+    libraries = [str(path) for path in sorted({path.parent for path in home.glob("**/*.so.*")})]
+    return [str(loader), "--library-path", ":".join(libraries), str(home / program)]
+
+
 def write_wrapper(home: Path) -> Path:
     """Write the script that runs the QEMU unpacked beside it, wherever that is."""
     wrapper = home / QEMU

@@ -17,7 +17,8 @@ COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
 
 #: Units in words; gbps is 10^9 bytes a second.
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
-              "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s"}
+              "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s",
+              "requests_per_second": "requests/s"}
 
 #: How each kind of figure may be used; shown with every table and on every plot.
 KIND_NOTES = {
@@ -190,6 +191,21 @@ class TlbRow(Row, total=False):
     max_bytes: int | None
     max_age_ms: int | None
     peak_bytes: int | None
+
+
+class StallRow(Row, total=False):
+    """A row of `ferry bench stall`. Figures are medians over the samples; ratios are to the baseline's samples."""
+
+    requests_per_second: float | None
+    round_trips_per_second: float | None
+    p50_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    max_us: float | None
+    figures: dict[str, list[float]]
+    """Of every good sample, by the key of the figure."""
+    ratios: dict[str, Ratio | None]
+    """By the key of the figure; above 1 is better."""
 
 
 def rows_of(document: Document) -> list[TlbRow]:

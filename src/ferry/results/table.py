@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.results import tlb_table
+from ferry.results import stall_table, tlb_table
 from ferry.results.document import (
     KIND_NOTES,
     UNIT_NAMES,
@@ -36,6 +36,8 @@ def grid(document: Document) -> Grid:
     """The table for people."""
     if document["bench"] == tlb_table.NAME:
         return tlb_table.grid(document)
+    if document["bench"] == stall_table.NAME:
+        return stall_table.grid(document)
     columns = sorted({column(row) for row in document["rows"]})
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
     rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
@@ -113,4 +115,5 @@ def record(document: Document, row: Row) -> Record:
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
         "failures": len(row["failures"]),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
+        **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),
     }

@@ -39,10 +39,14 @@ struct ferry_lookup {
 
 DECLARE_STATIC_KEY_FALSE(ferry_runs_enabled);
 
-void __ferry_unmap_runs(struct list_head *from, struct list_head *unmap_folios,
-			struct list_head *dst_folios, new_folio_t get_new_folio,
-			free_folio_t put_new_folio, unsigned long private,
-			struct migrc_batch *migrc);
+unsigned int __ferry_migrate_runs(struct list_head *from,
+				  struct list_head *unmap_folios,
+				  struct list_head *dst_folios,
+				  new_folio_t get_new_folio,
+				  free_folio_t put_new_folio,
+				  unsigned long private,
+				  enum migrate_reason reason,
+				  struct migrc_batch *migrc);
 unsigned int __ferry_move_runs(struct list_head *unmap_folios,
 			       struct list_head *dst_folios,
 			       enum migrate_reason reason);
@@ -76,36 +80,41 @@ static inline unsigned long ferry_add_folios(struct ferry_lookup *lookup,
 }
 
 /**
- * ferry_unmap_runs() - unmap the folios of a batch that are in runs
+ * ferry_migrate_runs() - migrate the folios of a batch that are in runs
  * @from:	the batch; keeps the folios that were not unmapped, as they were
- * @unmap_folios: receives the others, locked
+ * @unmap_folios: receives those that were unmapped and not moved, locked
  * @dst_folios:	receives their destinations, locked, in the same order
  * @get_new_folio: allocates a destination
  * @put_new_folio: frees it, or NULL
  * @private:	argument of both
  * @mode:	mode of the migration
+ * @reason:	reason of the migration
  * @migrc:	state of the batch for mm/migrc
  *
- * Leaves each unmapped folio in the state in which migrate_folio_unmap() leaves
- * it. Does nothing when off, or for a single folio.
+ * Leaves each folio that was unmapped and not moved in the state in which
+ * migrate_folio_unmap() leaves it. Does nothing when off, or for a single
+ * folio.
  *
  * Context: process context. May sleep; takes only folio locks that are free.
+ * Return: number of folios that were moved.
  */
-static inline void ferry_unmap_runs(struct list_head *from,
-				    struct list_head *unmap_folios,
-				    struct list_head *dst_folios,
-				    new_folio_t get_new_folio,
-				    free_folio_t put_new_folio,
-				    unsigned long private,
-				    enum migrate_mode mode,
-				    struct migrc_batch *migrc)
+static inline unsigned int ferry_migrate_runs(struct list_head *from,
+					      struct list_head *unmap_folios,
+					      struct list_head *dst_folios,
+					      new_folio_t get_new_folio,
+					      free_folio_t put_new_folio,
+					      unsigned long private,
+					      enum migrate_mode mode,
+					      enum migrate_reason reason,
+					      struct migrc_batch *migrc)
 {
 	if (static_branch_unlikely(&ferry_runs_enabled) &&
 	    mode == MIGRATE_ASYNC && !list_empty(from) &&
 	    !list_is_singular(from))
-		__ferry_unmap_runs(from, unmap_folios, dst_folios,
-				   get_new_folio, put_new_folio, private,
-				   migrc);
+		return __ferry_migrate_runs(from, unmap_folios, dst_folios,
+					    get_new_folio, put_new_folio,
+					    private, reason, migrc);
+	return 0;
 }
 
 /**
@@ -170,15 +179,17 @@ static inline unsigned long ferry_add_folios(struct ferry_lookup *lookup,
 	return 0;
 }
 
-static inline void ferry_unmap_runs(struct list_head *from,
-				    struct list_head *unmap_folios,
-				    struct list_head *dst_folios,
-				    new_folio_t get_new_folio,
-				    free_folio_t put_new_folio,
-				    unsigned long private,
-				    enum migrate_mode mode,
-				    struct migrc_batch *migrc)
+static inline unsigned int ferry_migrate_runs(struct list_head *from,
+					      struct list_head *unmap_folios,
+					      struct list_head *dst_folios,
+					      new_folio_t get_new_folio,
+					      free_folio_t put_new_folio,
+					      unsigned long private,
+					      enum migrate_mode mode,
+					      enum migrate_reason reason,
+					      struct migrc_batch *migrc)
 {
+	return 0;
 }
 
 static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,

@@ -87,6 +87,9 @@ bool ferry_table_enter(struct ferry_table *table, struct mm_struct *mm,
 		       unsigned long address);
 void ferry_table_leave(struct ferry_table *table);
 
+/* unmap.c */
+void ferry_unmap_run(struct ferry_run *run);
+
 /* map.c */
 void ferry_map_run(struct ferry_run *run);
 

@@ -2,20 +2,18 @@
 /**
  * DOC: Move of runs
  *
- * The second hook of a batch, after the TLB flush and the copy phase:
+ * Unmapped folios, whose TLB entries are flushed, are moved in runs:
  *
- *   1. The unmapped folios of a run are next to each other in the batch. Each
- *      one is moved as move_to_new_folio() moves any folio. A folio that does
- *      not move stays in the batch as it was, and the code for single folios
- *      tries again.
+ *   1. The folios of a run are next to each other in the list. Each one is
+ *      moved as move_to_new_folio() moves any folio. A folio that does not move
+ *      stays in the list as it was, and the code for single folios tries again.
  *   2. The destinations are added to the LRU lists under one lock, before they
  *      are mapped, so that whatever is mapped is on a list.
  *   3. One walk of the reverse mapping maps them.
  *   4. Destinations are unlocked, and sources freed as one batch.
  *
- * A run is small enough that its first folio need not wait long for the last
- * one: between the copy of the first and the unlocking of all are the copies of
- * at most FERRY_RUN_FOLIOS base pages.
+ * mm/ferry_runs/batch.c calls this for its own runs. The second hook calls it
+ * after the copy phase of a migrator, for all folios of the batch.
  *
  * Locking: see mm/ferry_runs/walk.c and lru.c.
  */
@@ -101,8 +99,8 @@ static bool ferry_move_folio(struct folio *dst, struct folio *src, bool copied)
 }
 
 /*
- * Move the folios of a run, and keep those in it that were moved. Put the others
- * back on their lists, as they were, and return their number.
+ * Move the folios of a run, and keep those in it that were moved. Put the
+ * others back on their lists, as they were, and return their number.
  */
 static unsigned int ferry_move_run(struct ferry_move *move,
 				   struct folio *next_src,

@@ -2,22 +2,8 @@
 /**
  * DOC: Unmapping of runs
  *
- * Migration of a batch has two hooks for runs. This is the first one:
- *
- *   1. ferry_sort_runs() brings the folios of each run together.
- *   2. The destinations of a run are allocated before the first source is
- *      locked, so nobody waits for an allocation.
- *   3. The sources are locked, if that needs no waiting, and what the first
- *      step read without a lock is checked again.
- *   4. One walk of the reverse mapping replaces the PTEs of all sources by
- *      migration entries.
- *   5. A source that is still mapped gets its PTEs back and is left to the code
- *      for single folios. The others are handed over to the batch.
- *
- * Then a folio of a run is in the same state as one that migrate_folio_unmap()
- * has unmapped. The batch flushes the TLBs and copies without distinction, and
- * mm/ferry_runs/move.c is the second hook. Whatever it does not move, the code
- * for single folios moves or undoes.
+ * One walk of the reverse mapping replaces the PTEs of all sources of a run by
+ * migration entries.
  *
  * TLB flushes: a PTE is cleared without a flush, and the flush of all that were
  * cleared is done, or added to the flush of the batch, before their page table
@@ -42,14 +28,11 @@
  * Locking: see mm/ferry_runs/walk.c.
  */
 
-#include <linux/buffer_head.h>
-#include <linux/migrate.h>
 #include <linux/migrc.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmu_notifier.h>
 #include <linux/rmap.h>
-#include <linux/sched.h>
 
 #include "internal.h"
 
@@ -189,259 +172,15 @@ static void ferry_unmap_vma(struct ferry_run *run, struct vm_area_struct *vma,
 	mmu_notifier_invalidate_range_end(&range);
 }
 
-/* What the hook for unmapping was given, and what it counts. */
-struct ferry_unmap {
-	struct list_head *from;
-	struct list_head *unmap_folios;
-	struct list_head *dst_folios;
-	new_folio_t *get_new_folio;
-	free_folio_t *put_new_folio;
-	unsigned long private;
-	struct migrc_batch *migrc;
-	unsigned int counts[FERRY_RUN_NR_STATS];
-};
-
-static void ferry_put_target(struct ferry_unmap *unmap, struct folio *dst)
-{
-	if (unmap->put_new_folio)
-		unmap->put_new_folio(dst, unmap->private);
-	else
-		folio_put(dst);
-}
-
-/* Leave a source to the code for single folios. */
-static void ferry_leave_source(struct ferry_unmap *unmap, struct folio *src,
-			       enum ferry_run_stat cause)
-{
-	list_move_tail(&src->lru, unmap->from);
-	unmap->counts[cause]++;
-}
-
-/* alloc_migration_target() for sources of one zone, at once if possible. */
-static unsigned int ferry_alloc_bulk(struct ferry_run *run,
-				     const struct migration_target_control *mtc)
-{
-	struct page **pages = (struct page **)run->dst;
-	struct folio *src = run->src[0];
-	int nid = mtc->nid == NUMA_NO_NODE ? folio_nid(src) : mtc->nid;
-	gfp_t gfp = mtc->gfp_mask;
-
-	if (folio_zonenum(src) == ZONE_MOVABLE)
-		gfp |= __GFP_HIGHMEM;
-	memset(pages, 0, run->nr * sizeof(*pages));
-	/* The folio of a base page has the address of its page. */
-	BUILD_BUG_ON(offsetof(struct folio, page));
-	return __alloc_pages_bulk(gfp, nid, mtc->nmask, run->nr, pages);
-}
-
-/*
- * Allocate a destination for each source. The bulk allocation gives up early,
- * for example below the low watermark; the caller's own function does the rest.
+/**
+ * ferry_unmap_run() - replace the PTEs of the sources by migration entries
+ * @run: the run, its sources locked
+ *
+ * A source that cannot be unmapped everywhere is still mapped afterwards.
+ *
+ * Context: process context. May sleep.
  */
-static bool ferry_alloc_targets(struct ferry_unmap *unmap,
-				struct ferry_run *run)
+void ferry_unmap_run(struct ferry_run *run)
 {
-	unsigned int i, nr = 0;
-
-	if (unmap->get_new_folio == alloc_migration_target)
-		nr = ferry_alloc_bulk(run, (void *)unmap->private);
-	for (; nr < run->nr; nr++) {
-		run->dst[nr] = unmap->get_new_folio(run->src[nr],
-						    unmap->private);
-		if (!run->dst[nr])
-			break;
-	}
-	for (i = nr; i < run->nr; i++)
-		ferry_leave_source(unmap, run->src[i], FERRY_RUN_NO_MEMORY);
-	run->nr = nr;
-	return nr;
-}
-
-/* Check under the folio lock what was read without it. */
-static bool ferry_lock_source(struct folio *src, struct folio *first)
-{
-	if (!folio_trylock(src))
-		return false;
-	if (likely(ferry_run_eligible(src) &&
-		   (src == first || ferry_same_run(src, first)) &&
-		   folio_ref_count(src) > 1 &&
-		   (folio_mapped(src) || !folio_test_anon(src))))
-		return true;
-	folio_unlock(src);
-	return false;
-}
-
-/*
- * These callbacks check, copy, freeze and switch. With MIGRATE_ASYNC they wait
- * for nothing, not even for the locks of buffers.
- */
-static bool ferry_mapping_supported(struct address_space *mapping)
-{
-	const struct address_space_operations *a_ops = mapping->a_ops;
-
-	if (mapping_inaccessible(mapping))
-		return false;
-	if (IS_ENABLED(CONFIG_BUFFER_HEAD) &&
-	    (a_ops->migrate_folio == buffer_migrate_folio ||
-	     a_ops->migrate_folio == buffer_migrate_folio_norefs))
-		return true;
-	return a_ops->migrate_folio == migrate_folio ||
-	       a_ops->migrate_folio == filemap_migrate_folio;
-}
-
-/*
- * Lock the sources of a run. Drop those that are not part of it any more, each
- * with its destination. Return whether any is left.
- */
-static bool ferry_lock_run(struct ferry_unmap *unmap, struct ferry_run *run)
-{
-	struct folio *first = NULL;
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < run->nr; i++) {
-		struct folio *src = run->src[i], *dst = run->dst[i];
-
-		if (!ferry_lock_source(src, first ?: src)) {
-			ferry_leave_source(unmap, src, FERRY_RUN_BUSY);
-			ferry_put_target(unmap, dst);
-			continue;
-		}
-		if (!first) {
-			first = src;
-			run->mapping = src->mapping;
-			run->first = src->index;
-			run->last = src->index;
-		}
-		run->first = min(run->first, src->index);
-		run->last = max(run->last, src->index);
-		dst->migrate_info = 0;
-		run->src[nr] = src;
-		run->dst[nr++] = dst;
-	}
-	run->nr = nr;
-	return nr;
-}
-
-/* Take folios of one run from the sorted list. */
-static void ferry_take_run(struct ferry_run *run, struct list_head *sorted)
-{
-	struct folio *first = list_first_entry(sorted, struct folio, lru);
-	struct folio *folio;
-
-	run->anon_vma = NULL;
-	run->nr = 0;
-	list_for_each_entry(folio, sorted, lru) {
-		if (run->nr == FERRY_RUN_FOLIOS ||
-		    (run->nr && !ferry_same_run(first, folio)))
-			break;
-		run->src[run->nr++] = folio;
-	}
-}
-
-static void ferry_undo_run(struct ferry_unmap *unmap, struct ferry_run *run,
-			   enum ferry_run_stat cause)
-{
-	unsigned int i;
-
-	for (i = 0; i < run->nr; i++) {
-		folio_unlock(run->src[i]);
-		ferry_leave_source(unmap, run->src[i], cause);
-		ferry_put_target(unmap, run->dst[i]);
-	}
-}
-
-/*
- * Hand an unmapped folio over to the batch, with a reference to its anon_vma.
- * Return false if it is still mapped; then it has its PTEs back.
- */
-static bool ferry_hand_over(struct ferry_unmap *unmap, struct ferry_run *run,
-			    struct folio *src, struct folio *dst,
-			    bool was_mapped)
-{
-	unsigned long state = was_mapped ? FOLIO_WAS_MAPPED : 0;
-
-	migrc_folio_resume(dst);
-	dst->migrate_info = 0;
-	/* A speculative reference may have locked a new folio. */
-	if (likely(!folio_mapped(src) && folio_trylock(dst))) {
-		state |= migrc_folio_unmapped(unmap->migrc, src, was_mapped);
-		__migrate_folio_record(dst, state, run->anon_vma);
-		list_move_tail(&src->lru, unmap->unmap_folios);
-		list_add_tail(&dst->lru, unmap->dst_folios);
-		return true;
-	}
-	migrc_folio_not_migrated(unmap->migrc);
-	remove_migration_ptes(src, src, 0);
-	folio_unlock(src);
-	ferry_leave_source(unmap, src, FERRY_RUN_MAPPED);
-	ferry_put_target(unmap, dst);
-	return false;
-}
-
-/* Unmap the locked folios of a run, and hand them over. */
-static void ferry_unmap_run(struct ferry_unmap *unmap, struct ferry_run *run)
-{
-	DECLARE_BITMAP(was_mapped, FERRY_RUN_FOLIOS);
-	unsigned int i, nr = 0;
-
-	bitmap_zero(was_mapped, FERRY_RUN_FOLIOS);
-	for (i = 0; i < run->nr; i++)
-		if (folio_mapped(run->src[i]))
-			__set_bit(i, was_mapped);
-	if (!bitmap_empty(was_mapped, FERRY_RUN_FOLIOS))
-		ferry_walk_run(run, ferry_unmap_vma);
-	for (i = 0; i < run->nr; i++)
-		nr += ferry_hand_over(unmap, run, run->src[i], run->dst[i],
-				      test_bit(i, was_mapped));
-	if (!run->anon_vma)
-		return;
-	/* The run had one reference, and each folio of the batch has its own */
-	if (nr)
-		atomic_add(nr - 1, &run->anon_vma->refcount);
-	else
-		put_anon_vma(run->anon_vma);
-}
-
-/* Find what the folios of a locked run are mapped by. */
-static bool ferry_get_mapping(struct ferry_run *run)
-{
-	if (!folio_test_anon(run->src[0]))
-		return ferry_mapping_supported(run->mapping);
-	run->anon_vma = folio_get_anon_vma(run->src[0]);
-	return run->anon_vma;
-}
-
-/* See ferry_unmap_runs(). */
-void __ferry_unmap_runs(struct list_head *from, struct list_head *unmap_folios,
-			struct list_head *dst_folios, new_folio_t get_new_folio,
-			free_folio_t put_new_folio, unsigned long private,
-			struct migrc_batch *migrc)
-{
-	struct ferry_unmap unmap = {
-		.from = from,
-		.unmap_folios = unmap_folios,
-		.dst_folios = dst_folios,
-		.get_new_folio = get_new_folio,
-		.put_new_folio = put_new_folio,
-		.private = private,
-		.migrc = migrc,
-	};
-	struct ferry_run run __uninitialized;	/* 1 KiB a batch */
-	LIST_HEAD(sorted);
-
-	unmap.counts[FERRY_RUN_UNSUPPORTED] = ferry_sort_runs(from, &sorted);
-	while (!list_empty(&sorted)) {
-		cond_resched();
-		ferry_take_run(&run, &sorted);
-		if (!ferry_alloc_targets(&unmap, &run))
-			break;
-		if (!ferry_lock_run(&unmap, &run))
-			continue;
-		if (ferry_get_mapping(&run))
-			ferry_unmap_run(&unmap, &run);
-		else
-			ferry_undo_run(&unmap, &run, FERRY_RUN_UNSUPPORTED);
-	}
-	list_splice_tail(&sorted, from);
-	ferry_run_count(unmap.counts);
+	ferry_walk_run(run, ferry_unmap_vma);
 }

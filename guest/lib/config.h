@@ -3,8 +3,8 @@
  * One configuration to compare: a label and settings, e.g. "mtcopy2:mtcopy/threads=2,migrator=mtcopy". A setting is a
  * file below /sys/kernel/mm/migration or, with "debugfs:" before, below /sys/kernel/debug.
  */
-#ifndef MOVEBENCH_CONFIG_H
-#define MOVEBENCH_CONFIG_H
+#ifndef GUEST_CONFIG_H
+#define GUEST_CONFIG_H
 
 #include <stddef.h>
 

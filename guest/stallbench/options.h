@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The command line of stallbench. */
+#ifndef STALLBENCH_OPTIONS_H
+#define STALLBENCH_OPTIONS_H
+
+#include <stddef.h>
+
+#include "config.h"
+
+struct options {
+	size_t bytes;
+	unsigned int threads;
+	unsigned int request_pages;
+	unsigned int load_ms;
+	unsigned int pid;		/* of the process whose memory moves; 0: touch memory of our own */
+	const char *command;		/* the load, with pid */
+	unsigned int samples;
+	unsigned int warmup;
+	int from;
+	int to;
+	struct config configs[MAX_CONFIGS];
+	size_t config_count;
+};
+
+/* Fill in *options or end the program with EXIT_USAGE. */
+void options_parse(struct options *options, int argc, char **argv);
+
+#endif

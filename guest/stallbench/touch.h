@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Threads that read and write random pages of memory. A request is an access to several pages, one after the other, as
+ * a look-up in a store makes them, and its time is measured.
+ */
+#ifndef STALLBENCH_TOUCH_H
+#define STALLBENCH_TOUCH_H
+
+#include "histogram.h"
+#include "options.h"
+
+struct touched {
+	char *base;
+	size_t pages;
+	unsigned int threads;
+	unsigned int request_pages;
+};
+
+/* Memory in base pages on the first node, known to be all zeros. */
+void touch_open(struct touched *touched, const struct options *options);
+
+/* Start the threads. */
+void touch_start(const struct touched *touched);
+
+/*
+ * End them and add their requests to *histogram. Ends the program with EXIT_FAILED if a thread did not read what it had
+ * written before.
+ */
+void touch_stop(const struct touched *touched, struct histogram *histogram);
+
+#endif

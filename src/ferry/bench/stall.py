@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench stall`: how long the users of memory wait while it moves between two nodes all the time."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from ferry import boards
+from ferry.bench import experiment, guest_samples, move_pages, plan, stallbench
+from ferry.bench.guest_samples import MISSING
+from ferry.bench.plan import STOCK, Choice, Config
+from ferry.bench.stallbench import FIGURES, Load, Outcome, Sample
+from ferry.boards import Board
+from ferry.errors import UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.results import stats
+from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow, is_baseline
+
+NAME = "stall"
+SAMPLES = 15
+PAGE = 4 << 10
+#: What stallbench moves.
+TOUCHED_BYTES = 128 << 20
+LOAD, QUICK_LOAD = Load(3000, 6000), Load(1500, 3000)
+#: Far more than any sample took, so that only a guest that hangs reaches it.
+SLOWEST_SAMPLE_S = 60
+SILENCE_S = 180
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sweep: `samples` of each configuration and workload, over all boots of its kernel."""
+
+    workloads: tuple[str, ...]
+    configs: tuple[Config, ...]
+    load: Load
+    samples: int
+    boots: int
+    vs_stock: bool
+
+    @property
+    def samples_per_boot(self) -> int:
+        return -(-self.samples // self.boots)
+
+    @property
+    def chosen(self) -> list[Config]:
+        """The configurations of all kernels, the baseline first."""
+        return [STOCK] * self.vs_stock + list(self.configs)
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The options of this bench."""
+    parser = sub.add_parser(NAME, help="measure how long users of memory wait while it moves all the time")
+    add = parser.add_argument
+    add("--board", default="x86-numa", choices=[name for name in move_pages.with_two_nodes() if name.startswith("x86")],
+        help="default: x86-numa")
+    add("--quick", action="store_true", help="less load a sample, and no more samples and boots than needed")
+    add("--baseline", default="off", choices=("off", "stock"),
+        help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
+    add("--workload", type=plan.listed(plan.one_of(stallbench.WORKLOADS)), metavar="LIST",
+        help="touch: a thread reads and writes random pages; redis: redis-benchmark (default: both)")
+    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
+        help="off, kernel, mtcopy, dcbm (default: off; it is always measured)")
+    add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
+    add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
+        help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
+    add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 if quick)")
+    return parser
+
+
+def plan_for(args: argparse.Namespace, board: Board) -> Plan:
+    """The plan for the options. Raises UsageError if it could not support a comparison."""
+    samples = args.samples if args.samples is not None else stats.MIN_SAMPLES if args.quick else SAMPLES
+    if samples < stats.MIN_SAMPLES:
+        raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",
+                         hint=f"--samples {stats.MIN_SAMPLES}")
+    vs_stock = args.baseline == "stock"
+    configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
+                                  channels=[board.channels], runs=args.runs))
+    return Plan(tuple(args.workload or stallbench.WORKLOADS), configs, QUICK_LOAD if args.quick else LOAD, samples,
+                boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build the kernels and measure."""
+    board = boards.load(args.board)
+    chosen = plan_for(args, board)
+    kernels = {name: build.build(board, name) for name in ["stock"] * chosen.vs_stock + ["ferry"]}
+    document = experiment.document(NAME, board, "stock" if chosen.vs_stock else "off", kernels, asdict(chosen))
+    order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}
+    boots = [one_boot(chosen, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
+    expected = chosen.boots * (chosen.samples_per_boot + 1) * len(chosen.workloads) * len(chosen.chosen)
+    document["warnings"] += experiment.run(boots, run_dir, f"stall on {board.name}", expected)
+    outcomes = {(number, kernel, workload): stallbench.outcome(experiment.share_of(run_dir, name), workload)
+                for name, (number, kernel) in order.items() for workload in chosen.workloads}
+    fill(document, chosen, outcomes)
+    return document
+
+
+def one_boot(chosen: Plan, board: Board, kernel: Kernel, name: str, kernel_name: str) -> experiment.Boot:
+    """A boot that measures each workload."""
+    configs = [config for config in chosen.chosen if config.kernel == kernel_name]
+    modules = move_pages.insmods(kernel, move_pages.modules_of(board, configs))
+    script = stallbench.script(chosen.workloads, configs, chosen.load, chosen.samples_per_boot, modules)
+    runs = len(chosen.workloads) * len(configs) * (1 + chosen.samples_per_boot)
+    return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
+                           timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)
+
+
+Outcomes = Mapping[tuple[int, str, str], Outcome]
+
+
+def fill(document: Document, chosen: Plan, outcomes: Outcomes) -> None:
+    """Add rows and skipped workloads to a document that has none; `outcomes` are by boot, kernel and workload."""
+    document["skipped"] = []
+    for workload in chosen.workloads:
+        of_all = [outcome for (_, _, name), outcome in outcomes.items() if name == workload]
+        if all(outcome.status == MISSING for outcome in of_all):
+            document["skipped"].append(Skip(folio_bytes=PAGE, workload=workload, reason=of_all[0].reason))
+            continue
+        rows = [row(chosen, config, workload, outcomes) for config in chosen.chosen]
+        baseline = next(one for one in rows if is_baseline(document, one))
+        for one in rows:
+            if one is not baseline:
+                one["ratios"] = {key: ratio(one, baseline, key) for key in FIGURES}
+                one["ratio_to_baseline"] = one["ratios"]["requests_per_second"]
+        document["rows"] += rows
+
+
+def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> StallRow:
+    """One configuration of one workload, over all boots of its kernel."""
+    samples: list[tuple[int, Sample]] = []
+    failures: list[Failure] = []
+    for (boot, kernel, name), outcome in outcomes.items():
+        if kernel == config.kernel and name == workload:
+            good, bad = sort_out(outcome, config, chosen, boot)
+            samples += [(boot, sample) for sample in good]
+            failures += bad
+    rates = [sample.figures["requests_per_second"] for _, sample in samples]
+    made = Row(
+        kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
+        folio_bytes=PAGE, total_bytes=TOUCHED_BYTES, unit="requests_per_second", samples=rates,
+        sample_ids=[[boot, sample.round] for boot, sample in samples],
+        median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
+        ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=workload,
+    )
+    medians = {key: stats.median([sample.figures[key] for _, sample in samples]) if samples else None
+               for key in FIGURES}
+    return cast(StallRow, {**made, **medians, "ratios": {},
+                           "figures": {key: [sample.figures[key] for _, sample in samples] for key in FIGURES}})
+
+
+def sort_out(outcome: Outcome, config: Config, chosen: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
+    """One configuration's good samples, and a failure for each one that is wrong or did not come."""
+    got = [sample for sample in outcome.samples if sample.config == config.label]
+    faults = {sample.round: fault(sample, outcome) for sample in got}
+    failures = [Failure(boot=boot, round=turn, reason=said) for turn, said in faults.items() if said]
+    failures += [Failure(boot=boot, round=turn, reason=outcome.reason)
+                 for turn in range(len(got), chosen.samples_per_boot)]
+    return [sample for sample in got if not faults[sample.round]], failures
+
+
+def fault(sample: Sample, outcome: Outcome) -> str:
+    """Why a sample does not count, or ""."""
+    if outcome.status != 0:
+        return outcome.reason
+    if missing := [key for key in FIGURES if key not in sample.figures]:
+        return f"it has no {', '.join(missing)}"
+    return "" if sample.figures["round_trips_per_second"] else "no memory moved"
+
+
+def ratio(one: StallRow, baseline: StallRow, key: str) -> Ratio | None:
+    """How much better a figure is than the baseline's: above 1 is better, also for a time."""
+    unit = "ns" if key.endswith("_us") else "requests_per_second"
+    sides = [cast(Row, {**side, "unit": unit, "samples": cast(Mapping[str, Sequence[float]], side["figures"])[key]})
+             for side in (one, baseline)]
+    return stats.ratio(*sides)
