@@ -103,7 +103,7 @@ def of_redis(text: str) -> dict[str, float]:
     if rate := re.search(r"throughput summary: ([\d.]+) requests per second", text):
         found["requests_per_second"] = float(rate[1])
     # Percentiles double their distance to 100 %: 99.902 % is the first that is not below 99.9 %.
-    reached = [(float(percent), 1000 * float(ms)) for percent, ms
+    reached = [(float(percent), round(1000 * float(ms), 3)) for percent, ms
                in re.findall(r"^([\d.]+)% <= ([\d.]+) milliseconds \(cumulative", text, re.MULTILINE)]
     for name, wanted in (("p50_us", 50.0), ("p99_us", 99.0), ("p999_us", 99.9), ("max_us", 100.0)):
         if us := next((us for percent, us in reached if percent >= wanted), None):

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `ferry bench stall` makes of its guests' output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from ferry.bench import stall, stallbench
+from ferry.bench.plan import STOCK, Choice, configs
+from ferry.bench.stallbench import Load, Outcome, Sample
+from ferry.boards import load
+from ferry.errors import UsageError
+from ferry.results import formats, table
+from ferry.results.document import SCHEMA, Document, StallRow, label
+
+REDIS = """\
+====== SET ======
+  3000 requests completed in 8.60 seconds
+
+Latency by percentile distribution:
+0.000% <= 0.567 milliseconds (cumulative count 1)
+50.000% <= 2.039 milliseconds (cumulative count 1500)
+98.438% <= 14.007 milliseconds (cumulative count 2954)
+99.219% <= 16.167 milliseconds (cumulative count 2977)
+99.805% <= 22.015 milliseconds (cumulative count 2995)
+99.902% <= 29.679 milliseconds (cumulative count 2998)
+100.000% <= 33.311 milliseconds (cumulative count 3000)
+
+Summary:
+  throughput summary: 349.00 requests per second
+"""
+
+
+def event(label: str, turn: int, requests: int, p99_ns: int, **more: object) -> dict[str, object]:
+    return {"event": "sample", "config": label, "round": turn, "warmup": False, "ns": 1_000_000_000, "round_trips": 4,
+            "requests": requests, "p50_ns": 1000, "p99_ns": p99_ns, "p999_ns": 2 * p99_ns, "max_ns": 3 * p99_ns, **more}
+
+
+def outcome(tmp_path: Path, sides: dict[str, tuple[int, int]], status: int = 0, **more: object) -> Outcome:
+    """Ten samples of each configuration: requests, and p99 in ns."""
+    events = [event(name, turn, requests + turn, p99 + turn, **more) for turn in range(10)
+              for name, (requests, p99) in sides.items()]
+    (tmp_path / "touch.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (tmp_path / "touch.status").write_text(f"{status}\n")
+    (tmp_path / "touch.stderr").write_text("stallbench: made up\n" if status else "")
+    return stallbench.outcome(tmp_path, "touch")
+
+
+def filled(found: Outcome, **more: object) -> Document:
+    chosen = stall.Plan(("touch",), configs(Choice(["off"], [2])), Load(1, 1), 10, 1, vs_stock=False)
+    document = Document(schema=SCHEMA, bench="stall", board="x86-numa", kind="emulated", baseline="off", rows=[],
+                        meta={})
+    stall.fill(document, chosen, {(0, "ferry", "touch"): found})
+    return document
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    stall.add_parser(parser.add_subparsers())
+    return parser.parse_args(["stall", *words])
+
+
+def test_redis_benchmark_says_all_figures_but_the_round_trips() -> None:
+    assert stallbench.of_redis(REDIS) == {"requests_per_second": 349.0, "p50_us": 2039.0, "p99_us": 16167.0,
+                                          "p999_us": 29679.0, "max_us": 33311.0}
+    assert stallbench.of_redis("Could not connect to Redis") == {}
+
+
+def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}))
+    off, runs = (cast(StallRow, row) for row in document["rows"])
+    assert [label(row) for row in document["rows"]] == ["off", "runs"]
+    assert runs["requests_per_second"] == pytest.approx(2004.5) and runs["p99_us"] == pytest.approx(200, rel=0.01)
+    assert runs["round_trips_per_second"] == 4 and off["ratios"] == {}
+    ratios = {key: round(ratio["median"], 1) for key, ratio in runs["ratios"].items() if ratio}
+    assert ratios == {"requests_per_second": 2.0, "round_trips_per_second": 1.0, "p50_us": 1.0, "p99_us": 4.0,
+                      "p999_us": 4.0, "max_us": 4.0}
+    assert runs["ratio_to_baseline"] == runs["ratios"]["requests_per_second"]
+
+
+def test_the_table_shows_all_figures(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}))
+    text = formats.render(table.output([document]), "markdown")
+    assert "| touch · off (baseline) |" in text and "p99.9 µs" in text
+    (runs,) = [line for line in text.splitlines() if line.startswith("| touch · runs |")]
+    assert runs.count("[") == 6
+    assert "p999_us" in formats.render(table.output([document]), "csv").splitlines()[0]
+
+
+def test_a_program_that_failed_has_no_good_sample(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000)}, status=1))
+    assert [len(row["failures"]) for row in document["rows"]] == [10, 10]
+    assert document["rows"][0]["failures"][0]["reason"] == "stallbench exited with 1: stallbench: made up"
+
+
+def test_a_sample_in_which_nothing_moved_is_a_failure(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 1)}, round_trips=0))
+    assert {failure["reason"] for row in document["rows"] for failure in row["failures"]} == {"no memory moved"}
+
+
+def test_a_sample_without_a_figure_is_a_failure() -> None:
+    sample = Sample("off", 0, {"requests_per_second": 1.0, "round_trips_per_second": 1.0})
+    assert stall.fault(sample, Outcome(0, [sample], "")) == "it has no p50_us, p99_us, p999_us, max_us"
+
+
+def test_a_guest_without_redis_is_a_skip(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {}, status=4))
+    assert document["rows"] == [] and document["skipped"][0]["workload"] == "touch"
+
+
+def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/made up/stallbench")})
+    text = stallbench.script(["touch"], (STOCK, *configs(Choice(["off"], [2]))), Load(7, 8), 3, [["insmod", "x.ko"]])
+    assert "insmod x.ko || exit 3" in text and "--load-ms 7" in text and "'/made up/stallbench' --samples 3" in text
+    assert "--config stock: --config off:runs=0,migrator=off --config runs:runs=1,migrator=off" in text
+
+
+def test_options() -> None:
+    board = load("x86-numa")
+    chosen = stall.plan_for(parsed("--quick", "--baseline", "stock"), board)
+    assert chosen.workloads == ("touch", "redis") and chosen.boots == 2 and chosen.samples_per_boot == 5
+    assert [config.label for config in chosen.chosen] == ["stock", "off", "runs"]
+    with pytest.raises(UsageError, match="9 samples are too few"):
+        stall.plan_for(parsed("--samples", "9"), board)
+    with pytest.raises(UsageError, match="no DMA engine"):
+        stall.plan_for(parsed("--migrator", "dcbm"), board)
+    with pytest.raises(SystemExit):
+        parsed("--workload", "nginx")
