@@ -6,9 +6,9 @@
  *
  *   1. ferry_sort_runs() brings the folios of each run together.
  *   2. The destinations of a run are allocated before the first source is
- *      locked, so nobody waits for an allocation.
- *   3. The sources are locked, if that needs no waiting, and what the first
- *      step read without a lock is checked again.
+ *      locked, so that no task waits for an allocation.
+ *   3. The sources are locked, if that needs no waiting, and all checks of
+ *      the first step, which took no lock, are repeated.
  *   4. ferry_unmap_run() unmaps them.
  *   5. A source that is still mapped gets its PTEs back and is left to the code
  *      for single folios.
@@ -16,18 +16,19 @@
  *      and __ferry_move_runs() moves them.
  *
  * A task that touches an unmapped folio waits until it is mapped again. So this
- * does not unmap the whole batch first. The price is a TLB flush for each part.
- * A part has FERRY_RUN_FOLIOS where a flush is cheap: where the address space
- * runs on no other CPU, or where other CPUs answer an interrupt at once. Where
- * it takes long, as in a virtual machine whose CPUs wait for a host CPU, parts
- * are so large that flushes take a seventh of the time, up to the whole batch.
+ * does not unmap the whole batch first, but part by part, with a TLB flush for
+ * each. A part has FERRY_RUN_FOLIOS where a flush is cheap: where the address
+ * space runs on no other CPU, or where other CPUs answer an interrupt at once.
+ * Where it takes long, as in a virtual machine whose CPUs wait for a host CPU,
+ * parts are so large that flushes take a seventh of the time, up to the whole
+ * batch.
  *
  * A migrator gains more from a larger batch. If one is selected, step 6 is left
  * out: the unmapped folios are handed over to the batch, each in the state in
  * which migrate_folio_unmap() leaves it. The batch flushes the TLBs, the
  * migrator copies, and the second hook, ferry_move_runs(), moves the runs.
- * Folios that step 6 could not move take the same way. Whatever the second hook
- * does not move, the code for single folios moves or undoes.
+ * Folios that step 6 could not move take the same way. The code for single
+ * folios moves or undoes the rest.
  *
  * Locking: see mm/ferry_runs/walk.c.
  */
@@ -62,7 +63,7 @@ static u64 ferry_folio_ns;
  * @private:	argument of both
  * @reason:	reason of the migration
  * @migrc:	state of the batch for mm/migrc
- * @counts:	what happened to the folios
+ * @counts:	number of folios by result
  */
 struct ferry_runs_batch {
 	struct list_head *from;
@@ -134,7 +135,7 @@ static bool ferry_alloc_targets(struct ferry_runs_batch *batch,
 	return nr;
 }
 
-/* Check under the folio lock what was read without it. */
+/* Lock a source and check again that it belongs to the run. */
 static bool ferry_lock_source(struct folio *src, struct folio *first)
 {
 	if (!folio_trylock(src))
@@ -282,7 +283,7 @@ static void ferry_unmap_locked(struct ferry_runs_batch *batch,
 		put_anon_vma(run->anon_vma);
 }
 
-/* Find what the folios of a locked run are mapped by. */
+/* Find the mapping, or the anon_vma, of a locked run. */
 static bool ferry_get_mapping(struct ferry_run *run)
 {
 	if (!folio_test_anon(run->src[0]))
@@ -326,7 +327,7 @@ static unsigned int ferry_flush_folios(void)
 	return clamp(folios, FERRY_RUN_FOLIOS, FERRY_BATCH_FOLIOS);
 }
 
-/* Flush and move what is unmapped. What does not move stays in the lists. */
+/* Flush and move the unmapped folios. The others stay in the lists. */
 static void ferry_move_unmapped(struct ferry_runs_batch *batch)
 {
 	u64 flush = local_clock(), move;
@@ -342,8 +343,8 @@ static void ferry_move_unmapped(struct ferry_runs_batch *batch)
 }
 
 /*
- * Move what is unmapped, unless a migrator is to copy the whole batch. Add what
- * was not moved to the lists of the batch.
+ * Move the unmapped folios, unless a migrator is to copy the whole batch. Add
+ * the others to the lists of the batch.
  */
 static void ferry_finish_unmapped(struct ferry_runs_batch *batch,
 				  struct list_head *unmap_folios,

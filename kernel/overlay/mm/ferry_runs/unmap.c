@@ -16,13 +16,13 @@
  * run visits the folios alternately. Until a folio is handed over, the
  * migrate_info of its destination keeps the state of that decision.
  *
- * Concurrency: until its PTE is replaced a folio is mapped as ever. fork() and
- * mremap() take the lock of the reverse mapping, or find a migration entry and
- * copy or move that. mprotect() changes a migration entry under the lock of the
- * page table. khugepaged, KSM, swap-out and memory failure need the folio lock.
- * GUP-fast takes its reference before it checks the PTE again, and pins only
- * what folio_try_share_anon_rmap_pte() then finds pinned; other references show
- * in the count that the move checks. mlock() marks the folio, or finds the
+ * Concurrency: until its PTE is replaced a folio is mapped as before. fork()
+ * and mremap() take the lock of the reverse mapping, or find a migration entry
+ * and copy or move that. mprotect() changes a migration entry under the lock of
+ * the page table. khugepaged, KSM, swap-out and memory failure need the folio
+ * lock. GUP-fast takes its reference before it checks the PTE again, and pins
+ * only what folio_try_share_anon_rmap_pte() then finds pinned; other references
+ * show in the count that the move checks. mlock() marks the folio, or finds the
  * migration entry and waits.
  *
  * Locking: see mm/ferry_runs/walk.c.
@@ -62,7 +62,7 @@ static inline void ferry_add_cleared(struct ferry_cleared *cleared,
 	cleared->end = max(cleared->end, address + PAGE_SIZE);
 }
 
-/* Leave a page table when what was cleared in it is flushed, or will be. */
+/* Leave a page table after the flush of its cleared PTEs, or its promise. */
 static void ferry_leave_cleared(struct ferry_table *table,
 				struct vm_area_struct *vma,
 				struct ferry_cleared *cleared)

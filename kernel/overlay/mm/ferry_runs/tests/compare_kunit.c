@@ -4,8 +4,8 @@
  *
  * The tests map pages whose PTEs have each combination of their bits, migrate
  * them once as single folios and once in runs, and compare the PTEs, the folios
- * and the statistics after with those before. Both ways must leave what was
- * there, but for the place of the memory.
+ * and the statistics after with those before. Both ways must leave them
+ * unchanged, except for the place of the memory.
  */
 
 #include <kunit/test.h>
@@ -36,7 +36,7 @@ enum {
 	HAS_EXCLUSIVE = BIT(6),
 };
 
-/* What must not change. */
+/* The state of a page, which migration must not change. */
 struct page_state {
 	unsigned int bits;
 	unsigned long pfn;
@@ -48,22 +48,21 @@ struct page_state {
 	int refs;
 };
 
+/* Lock the page table of an address; enter it in @table. */
 static pte_t *lock_pte(struct kunit *test, unsigned long address,
-		       spinlock_t **ptl)
+		       struct ferry_table *table)
 {
-	pmd_t *pmd = mm_find_pmd(current->mm, address);
-	pte_t *ptep;
-
-	KUNIT_ASSERT_NOT_NULL(test, pmd);
-	ptep = pte_offset_map_lock(current->mm, pmd, address, ptl);
-	KUNIT_ASSERT_NOT_NULL(test, ptep);
-	return ptep;
+	*table = (struct ferry_table){};
+	KUNIT_ASSERT_TRUE(test, ferry_table_enter(table, current->mm, address));
+	return table->start + pte_index(address);
 }
 
 static unsigned int bits_of(pte_t pte, struct page *page)
 {
-	return (pte_young(pte) ? HAS_YOUNG : 0) | (pte_dirty(pte) ? HAS_DIRTY : 0) |
-	       (pte_write(pte) ? HAS_WRITE : 0) | (pte_uffd(pte) ? HAS_UFFD : 0) |
+	return (pte_young(pte) ? HAS_YOUNG : 0) |
+	       (pte_dirty(pte) ? HAS_DIRTY : 0) |
+	       (pte_write(pte) ? HAS_WRITE : 0) |
+	       (pte_uffd(pte) ? HAS_UFFD : 0) |
 	       (pte_soft_dirty(pte) ? HAS_SOFT_DIRTY : 0) |
 	       (pte_protnone(pte) ? HAS_PROTNONE : 0) |
 	       (PageAnon(page) && PageAnonExclusive(page) ? HAS_EXCLUSIVE : 0);
@@ -72,11 +71,11 @@ static unsigned int bits_of(pte_t pte, struct page *page)
 static void read_state(struct kunit *test, unsigned long address,
 		       struct page_state *state)
 {
-	spinlock_t *ptl;
-	pte_t *ptep = lock_pte(test, address, &ptl), pte = ptep_get(ptep);
+	struct ferry_table table;
+	pte_t *ptep = lock_pte(test, address, &table), pte = ptep_get(ptep);
 	struct folio *folio;
 
-	pte_unmap_unlock(ptep, ptl);
+	ferry_table_leave(&table);
 	KUNIT_ASSERT_TRUE(test, pte_present(pte));
 	folio = page_folio(pfn_to_page(pte_pfn(pte)));
 	state->bits = bits_of(pte, &folio->page);
@@ -98,8 +97,8 @@ static void read_state(struct kunit *test, unsigned long address,
 static void set_bits(struct kunit *test, unsigned long address,
 		     unsigned int bits)
 {
-	spinlock_t *ptl;
-	pte_t *ptep = lock_pte(test, address, &ptl), pte = ptep_get(ptep);
+	struct ferry_table table;
+	pte_t *ptep = lock_pte(test, address, &table), pte = ptep_get(ptep);
 	struct page *page = pfn_to_page(pte_pfn(pte));
 
 	pte = bits & HAS_YOUNG ? pte_mkyoung(pte) : pte_mkold(pte);
@@ -115,10 +114,10 @@ static void set_bits(struct kunit *test, unsigned long address,
 	if (PageAnon(page) && !pte_write(pte) && !(bits & HAS_EXCLUSIVE))
 		ClearPageAnonExclusive(page);
 	set_pte_at(current->mm, address, ptep, pte);
-	pte_unmap_unlock(ptep, ptl);
+	ferry_table_leave(&table);
 }
 
-/* Write each page, so that it is there, and give each its bits. */
+/* Write each page, so that it is there. */
 static void fill(struct kunit *test, unsigned long start)
 {
 	unsigned int i;
@@ -126,10 +125,17 @@ static void fill(struct kunit *test, unsigned long start)
 	for (i = 0; i < PAGES; i++)
 		KUNIT_ASSERT_EQ(test, put_user(i, (u32 __user *)
 					       (start + i * PAGE_SIZE)), 0);
+	lru_add_drain_all();
+}
+
+/* Give each page its own combination of bits. */
+static void set_all_bits(struct kunit *test, unsigned long start)
+{
+	unsigned int i;
+
 	for (i = 0; i < PAGES; i++)
 		set_bits(test, start + i * PAGE_SIZE, i);
 	flush_tlb_mm(current->mm);
-	lru_add_drain_all();
 }
 
 static long sum_node_stat(int nid, enum node_stat_item item)
@@ -145,8 +151,8 @@ static long sum_node_stat(int nid, enum node_stat_item item)
 }
 
 /*
- * A statistic of a node, with what the CPUs have not added yet. If one adds it
- * meanwhile, the next sum differs.
+ * A statistic of a node, with the changes that CPUs have not added yet. If one
+ * of them adds its changes now, the next sum differs.
  */
 static long node_stat(int nid, enum node_stat_item item)
 {
@@ -219,10 +225,16 @@ static void expect_state(struct kunit *test, unsigned int page,
 			 const struct page_state *before,
 			 const struct page_state *after)
 {
+	unsigned int shared = folio_test_anon(pfn_folio(after->pfn)) ? 0 :
+			      HAS_WRITE;
+
 	KUNIT_EXPECT_NE_MSG(test, before->pfn, after->pfn, "page %u", page);
-	/* Migration makes a hinting PTE accessible, like a hinting fault. */
-	KUNIT_EXPECT_EQ_MSG(test, before->bits & ~HAS_PROTNONE, after->bits,
-			    "page %u", page);
+	/*
+	 * Migration makes a hinting PTE accessible, as a hinting fault does.
+	 * In a shared mapping it restores the permission to write.
+	 */
+	KUNIT_EXPECT_EQ_MSG(test, (before->bits & ~HAS_PROTNONE) | shared,
+			    after->bits | shared, "page %u", page);
 	KUNIT_EXPECT_EQ_MSG(test, before->flags, after->flags, "page %u", page);
 	KUNIT_EXPECT_PTR_EQ_MSG(test, before->memcg, after->memcg, "page %u",
 				page);
@@ -287,6 +299,8 @@ static void compare(struct kunit *test, unsigned long single,
 		/* Both areas start on the same node. */
 		migrate(test, single, 0);
 		migrate(test, runs, 0);
+		set_all_bits(test, single);
+		set_all_bits(test, runs);
 		migrate_and_check(test, single, false, &one);
 		migrate_and_check(test, runs, true, &other);
 		if (!memcmp(&one, &other, sizeof(one)))
@@ -350,6 +364,7 @@ static void shmem_mapped_twice(struct kunit *test)
 		area[k] = map(test, file[k]);
 		again[k] = map(test, file[k]);
 		fill(test, again[k]);
+		set_all_bits(test, again[k]);
 	}
 	compare(test, area[0], area[1]);
 	for (k = 0; k < 2; k++) {
@@ -381,4 +396,5 @@ static struct kunit_suite suite = {
 	.init = needs_two_nodes,
 	.test_cases = cases,
 };
+
 kunit_test_suite(suite);
