@@ -101,6 +101,10 @@ static void set_bits(struct kunit *test, unsigned long address,
 	pte_t *ptep = lock_pte(test, address, &table), pte = ptep_get(ptep);
 	struct page *page = pfn_to_page(pte_pfn(pte));
 
+	/* A new page may be written, a hinting PTE may not. */
+	if ((bits & HAS_WRITE) && !(bits & HAS_PROTNONE))
+		KUNIT_EXPECT_TRUE(test, pte_write(pte));
+	folio_clear_dirty(page_folio(page));
 	pte = bits & HAS_YOUNG ? pte_mkyoung(pte) : pte_mkold(pte);
 	pte = bits & HAS_DIRTY ? pte_mkdirty(pte) : pte_mkclean(pte);
 	pte = bits & HAS_SOFT_DIRTY ? pte_mksoft_dirty(pte) :
