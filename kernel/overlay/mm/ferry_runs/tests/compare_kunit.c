@@ -105,6 +105,8 @@ static void set_bits(struct kunit *test, unsigned long address,
 	if ((bits & HAS_WRITE) && !(bits & HAS_PROTNONE))
 		KUNIT_EXPECT_TRUE(test, pte_write(pte));
 	folio_clear_dirty(page_folio(page));
+	/* Some architectures may set the bits of a present PTE at any time. */
+	pte = ptep_get_and_clear(current->mm, address, ptep);
 	pte = bits & HAS_YOUNG ? pte_mkyoung(pte) : pte_mkold(pte);
 	pte = bits & HAS_DIRTY ? pte_mkdirty(pte) : pte_mkclean(pte);
 	pte = bits & HAS_SOFT_DIRTY ? pte_mksoft_dirty(pte) :
