@@ -29,7 +29,7 @@ static void add_write(struct config *config, char *setting)
 	config->write_count++;
 }
 
-void config_parse(struct config *config, const char *text)
+static void config_parse(struct config *config, const char *text)
 {
 	size_t label = strcspn(text, ":");
 	char *rest, *setting;
@@ -42,6 +42,26 @@ void config_parse(struct config *config, const char *text)
 	rest = config->text;
 	while ((setting = strtok_r(rest, ",", &rest)))
 		add_write(config, setting);
+}
+
+void config_list_add(void *data, const char *text)
+{
+	struct config_list *list = data;
+	struct config *config = &list->all[list->count];
+
+	if (list->count == MAX_CONFIGS)
+		die(EXIT_USAGE, "--config: more than %d", MAX_CONFIGS);
+	config_parse(config, text);
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->all[i].label, config->label))
+			die(EXIT_USAGE, "--config: label '%s' is used twice", config->label);
+	list->count++;
+}
+
+void config_list_try(const struct config_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		config_apply(&list->all[i]);
 }
 
 void config_apply(const struct config *config)

@@ -21,13 +21,21 @@ struct config {
 	size_t write_count;
 };
 
-/* Ends the program with EXIT_USAGE if the text is malformed. */
-void config_parse(struct config *config, const char *text);
+struct config_list {
+	struct config all[MAX_CONFIGS];
+	size_t count;
+};
+
+/* Add one to a struct config_list, for OPT_CALL. Ends the program with EXIT_USAGE if the text is malformed. */
+void config_list_add(void *list, const char *text);
 
 /*
  * Write the settings, in their order. Ends the program with EXIT_USAGE if the kernel refuses a
  * value, EXIT_MISSING if it has no such file.
  */
 void config_apply(const struct config *config);
+
+/* Try each one, so that the program ends before time is spent. */
+void config_list_try(const struct config_list *list);
 
 #endif

@@ -36,7 +36,7 @@ static void print_start(const struct options *options)
 	json_text(&json, "order", order_names[options->order]);
 	json_flag(&json, "read_only", options->read_only);
 	json_flag(&json, "renewed", memory_must_renew(options));
-	json_int(&json, "configs", options->config_count);
+	json_int(&json, "configs", options->configs.count);
 	json_end(&json);
 }
 
@@ -125,14 +125,13 @@ int main(int argc, char **argv)
 		die(EXIT_MISSING, "needs root: it reads folio sizes and changes settings of the kernel");
 	node_require("--from", options->from);
 	node_require("--to", options->to);
-	for (size_t i = 0; i < options->config_count; i++)
-		config_apply(&options->configs[i]);
+	config_list_try(&options->configs);
 	set_up(&bench);
 	hogs_start(options->cpu_hogs);
 	print_start(options);
 	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
-		for (size_t i = 0; i < options->config_count; i++)
-			take_sample(&bench, &options->configs[i], round);
+		for (size_t i = 0; i < options->configs.count; i++)
+			take_sample(&bench, &options->configs.all[i], round);
 	pattern_verify(&bench.memory.content);
 	memory_require_folios(&bench.memory, options, "after the last sample");
 	moveset_free(&bench.set);

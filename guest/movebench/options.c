@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "options.h"
 
-#include <string.h>
-
 #include "cmdline.h"
 #include "folio.h"
 #include "memory.h"
@@ -19,20 +17,6 @@ const char *const order_names[] = {
 static const char about[] =
 	"movebench [OPTION]...\n"
 	"Move memory from one node to another and back with move_pages(2); time it; print JSON lines.";
-
-static void add_config(void *data, const char *text)
-{
-	struct options *options = data;
-	struct config *config = &options->configs[options->config_count];
-
-	if (options->config_count == MAX_CONFIGS)
-		die(EXIT_USAGE, "--config: more than %d", MAX_CONFIGS);
-	config_parse(config, text);
-	for (size_t i = 0; i < options->config_count; i++)
-		if (!strcmp(options->configs[i].label, config->label))
-			die(EXIT_USAGE, "--config: label '%s' is used twice", config->label);
-	options->config_count++;
-}
 
 static void check_together(const struct options *options)
 {
@@ -74,7 +58,7 @@ void options_parse(struct options *options, int argc, char **argv)
 			 "map the memory read-only once it is filled (anon of 4k, or 2m)"),
 		OPT_NUMBER("cpu-hogs", "N", &options->cpu_hogs, 0, 4096,
 			   "threads that keep CPUs busy, one pinned per CPU (0)"),
-		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", options, add_config,
+		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", &options->configs, config_list_add,
 			 "settings below /sys/kernel/mm/migration, or debugfs:FILE=VALUE below\n"
 			 "/sys/kernel/debug, written before each sample;\n"
 			 "repeat it to compare: every round measures each in turn (stock:)"),
@@ -85,7 +69,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		.folio_bytes = PAGE_BYTES, .bytes = (size_t)64 << 20, .samples = 10, .warmup = 2, .to = 1,
 	};
 	cmdline_parse(about, table, argc, argv);
-	if (!options->config_count)
-		add_config(options, "stock:");
+	if (!options->configs.count)
+		config_list_add(&options->configs, "stock:");
 	check_together(options);
 }

@@ -35,8 +35,7 @@ struct options {
 	size_t pages_per_call;		/* addresses in one call; 0: all */
 	bool read_only;
 	unsigned int cpu_hogs;
-	struct config configs[MAX_CONFIGS];
-	size_t config_count;
+	struct config_list configs;
 };
 
 /* Fill in *options or end the program with EXIT_USAGE. */

@@ -147,15 +147,14 @@ int main(int argc, char **argv)
 		die(EXIT_MISSING, "needs root: it changes settings of the kernel, and moves other processes' memory");
 	node_require("--from", options->from);
 	node_require("--to", options->to);
-	for (size_t i = 0; i < options->config_count; i++)
-		config_apply(&options->configs[i]);
+	config_list_try(&options->configs);
 	if (!options->pid) {
 		touch_open(&bench.touched, options);
 		moveset_init(&bench.set, bench.touched.base, options->bytes, PAGE_BYTES);
 	}
 	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
-		for (size_t i = 0; i < options->config_count; i++)
-			take_sample(&bench, &options->configs[i], round);
+		for (size_t i = 0; i < options->configs.count; i++)
+			take_sample(&bench, &options->configs.all[i], round);
 	json_begin(&json, "end");
 	json_end(&json);
 	return EXIT_PASSED;

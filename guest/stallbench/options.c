@@ -10,15 +10,6 @@ static const char about[] =
 	"stallbench [OPTION]...\n"
 	"Move memory between two nodes all the time, and measure how long its users wait; print JSON lines.";
 
-static void add_config(void *data, const char *text)
-{
-	struct options *options = data;
-
-	if (options->config_count == MAX_CONFIGS)
-		die(EXIT_USAGE, "--config: more than %d", MAX_CONFIGS);
-	config_parse(&options->configs[options->config_count++], text);
-}
-
 void options_parse(struct options *options, int argc, char **argv)
 {
 	const struct cmdline_option table[] = {
@@ -35,7 +26,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("warmup", "N", &options->warmup, 0, 100000, "rounds before them (1)"),
 		OPT_NODE("from", &options->from, "where the memory starts (0)"),
 		OPT_NODE("to", &options->to, "where it goes (1)"),
-		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", options, add_config,
+		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", &options->configs, config_list_add,
 			 "settings below /sys/kernel/mm/migration, written before each sample;\n"
 			 "repeat it to compare: every round measures each in turn (stock:)"),
 		{ 0 }
@@ -46,8 +37,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		.warmup = 1, .to = 1,
 	};
 	cmdline_parse(about, table, argc, argv);
-	if (!options->config_count)
-		add_config(options, "stock:");
+	if (!options->configs.count)
+		config_list_add(&options->configs, "stock:");
 	if (options->bytes % PAGE_BYTES)
 		die(EXIT_USAGE, "--bytes: %zu is no multiple of a page", options->bytes);
 	if (options->from == options->to)

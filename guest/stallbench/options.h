@@ -18,8 +18,7 @@ struct options {
 	unsigned int warmup;
 	int from;
 	int to;
-	struct config configs[MAX_CONFIGS];
-	size_t config_count;
+	struct config_list configs;
 };
 
 /* Fill in *options or end the program with EXIT_USAGE. */

@@ -78,8 +78,7 @@ def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
 
 def disk_mib(case: Case) -> int:
     """A disk for the file of a case, in MiB: half of it stays free for the file system's own data."""
-    step = 8 if case.order == "every8" else 1
-    return max(64, 2 * case.total_bytes * step >> 20)
+    return max(64, 2 * case.memory_bytes >> 20)
 
 
 def outcome(share: Path, case: Case) -> Outcome:

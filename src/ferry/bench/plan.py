@@ -90,6 +90,11 @@ class Case:
         return "-".join([*kind, size_argument(self.folio_bytes), *calls, *order])
 
     @property
+    def memory_bytes(self) -> int:
+        """The memory that they are in: `every8` moves one folio of eight."""
+        return self.total_bytes * (8 if self.order == "every8" else 1)
+
+    @property
     def column(self) -> Column:
         """The column of its rows."""
         calls = self.pages_per_call or self.total_bytes // self.folio_bytes

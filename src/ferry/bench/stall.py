@@ -24,8 +24,6 @@ from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow
 NAME = "stall"
 SAMPLES = 15
 PAGE = 4 << 10
-#: What stallbench moves.
-TOUCHED_BYTES = 128 << 20
 LOAD, QUICK_LOAD = Load(3000, 6000), Load(1500, 3000)
 #: Far more than any sample took, so that only a guest that hangs reaches it.
 SLOWEST_SAMPLE_S = 60
@@ -144,7 +142,7 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
     rates = [sample.figures["requests_per_second"] for _, sample in samples]
     made = Row(
         kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
-        folio_bytes=PAGE, total_bytes=TOUCHED_BYTES, unit="requests_per_second", samples=rates,
+        folio_bytes=PAGE, total_bytes=stallbench.TOTAL_BYTES[workload], unit="requests_per_second", samples=rates,
         sample_ids=[[boot, sample.round] for boot, sample in samples],
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
         ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=workload,

@@ -24,6 +24,8 @@ TOUCH, REDIS = "touch", "redis"
 WORKLOADS = (TOUCH, REDIS)
 #: With redis's own data about 100 MiB.
 KEYS, VALUE_BYTES = 25_000, 4096
+#: What moves in each workload, but for the program's own memory.
+TOTAL_BYTES = {TOUCH: 128 << 20, REDIS: KEYS * VALUE_BYTES}
 FIGURES = ("requests_per_second", "round_trips_per_second", "p50_us", "p99_us", "p999_us", "max_us")
 
 
@@ -67,7 +69,7 @@ def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samp
         words = [program, "--samples", str(samples), "--warmup", "1"]
         words += [word for config in configs for word in ("--config", config.argument)]
         if workload == TOUCH:
-            command = shlex.join([*words, "--load-ms", str(load.touch_ms)])
+            command = shlex.join([*words, "--bytes", str(TOTAL_BYTES[TOUCH]), "--load-ms", str(load.touch_ms)])
         else:
             server = packages.with_libraries("redis-server")
             programs = [shlex.join(packages.run_unpacked(server, f"usr/bin/{name}"))

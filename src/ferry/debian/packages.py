@@ -8,6 +8,7 @@ the host may have older ones.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import paths, proc, progress
@@ -68,14 +69,20 @@ def _has_device(program: Path) -> bool:
 def _fetch_qemu(home: Path) -> None:
     paths.need_disk(paths.cache_dir(), UNPACKED_BYTES, "unpacking QEMU")
     packages = apt.download_all(PACKAGE, SUITES, hint=_QEMU_HINT)
-    with progress.stage("unpacking QEMU") as stage, paths.publish(home) as scratch:
-        for number, package in enumerate(packages):
-            stage.update(number, len(packages), package.name)
-            proc.capture(["dpkg-deb", "-x", package, scratch / "unpacked"])
+    with paths.publish(home) as scratch:
+        _unpack(packages, scratch / "unpacked", "QEMU")
         wrapper = write_wrapper(scratch)
         if not _has_device(wrapper):
             raise InfraError(f"Debian's {PACKAGE} does not run here, or has no {DEVICE}", hint=_QEMU_HINT)
-    shutil.rmtree(packages[0].parent)
+
+
+def _unpack(files: Sequence[Path], into: Path, name: str) -> None:
+    """Unpack the .deb files that apt.download_all() left, and remove them."""
+    with progress.stage(f"unpacking {name}") as stage:
+        for number, file in enumerate(files):
+            stage.update(number, len(files), file.name)
+            proc.capture(["dpkg-deb", "-x", file, into])
+    shutil.rmtree(files[0].parent)
 
 
 def with_libraries(package: str) -> Path:
@@ -89,9 +96,7 @@ def with_libraries(package: str) -> Path:
             if not home.is_dir():
                 files = apt.download_all(package, [apt.release()], hint=HINT)
                 with paths.publish(home) as scratch:
-                    for file in files:
-                        proc.capture(["dpkg-deb", "-x", file, scratch])
-                shutil.rmtree(files[0].parent)
+                    _unpack(files, scratch, package)
     return home
 
 

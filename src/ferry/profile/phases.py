@@ -13,6 +13,8 @@ from ferry.profile.trace import USER
 #: What is in no phase of phases.toml: interrupts and other tasks, or the program and the system call's entry.
 OTHER = "interrupts and other tasks"
 CALL = "system call"
+#: The system call's own functions: into which of them the others are inlined, depends on the kernel.
+_MOVE_PAGES = frozenset({"__x64_sys_move_pages", "__do_sys_move_pages", "kernel_move_pages", "do_pages_move"})
 
 
 def load() -> dict[str, str]:
@@ -33,6 +35,7 @@ def split(root: Node) -> dict[str, int]:
 
     def visit(node: Node, caller: str, phase: str) -> None:
         name = node.function.split(".")[0]
+        name = "move_pages" if name in _MOVE_PAGES else name
         phase = begins.get(f"{caller} > {name}") or begins.get(name, phase)
         found[phase] += node.insns
         for child in node.children.values():

@@ -12,8 +12,8 @@
  *
  * Usage: -plugin record_blocks.so,out=PREFIX
  *
- * Debian has no package with qemu-plugin.h. The declarations are those of QEMU's include/qemu/qemu-plugin.h, API versions
- * 1 (QEMU 7.2) to 6; from version 3 on an instruction's bytes are copied. PLUGIN_API is the QEMU's version.
+ * Debian has no package with qemu-plugin.h. The declarations are those of API version 1 in QEMU's
+ * include/qemu/qemu-plugin.h. Tried with QEMU 7.2; a later QEMU that has given up that version refuses to load it.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -37,27 +37,12 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 
 #define EXPORTED __attribute__((visibility("default")))
 #define MAX_INSN_BYTES 15
 
-EXPORTED int qemu_plugin_version = PLUGIN_API;
-
-#if PLUGIN_API < 3
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
-
-static void insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *bytes, size_t count)
-{
-	memcpy(bytes, qemu_plugin_insn_data(insn), count);
-}
-#else
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *bytes, size_t count);
-
-static void insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *bytes, size_t count)
-{
-	qemu_plugin_insn_data(insn, bytes, count);
-}
-#endif
+EXPORTED int qemu_plugin_version = 1;
 
 /* Words of the trace that are no block; the second one also stops the recording. */
 #define MARK_BEGIN	UINT32_C(0xffffffff)
@@ -122,12 +107,11 @@ static void on_end(unsigned int cpu, void *data)
 
 static void find_marker(struct qemu_plugin_insn *insn)
 {
-	uint8_t bytes[sizeof(nop) + sizeof(uint32_t)];
+	const uint8_t *bytes = qemu_plugin_insn_data(insn);
 	uint32_t displacement;
 
-	if (qemu_plugin_insn_size(insn) != sizeof(bytes))
+	if (qemu_plugin_insn_size(insn) != sizeof(nop) + sizeof(displacement))
 		return;
-	insn_bytes(insn, bytes, sizeof(bytes));
 	memcpy(&displacement, bytes + sizeof(nop), sizeof(displacement));
 	if (memcmp(bytes, nop, sizeof(nop)))
 		return;
@@ -156,7 +140,7 @@ static void on_translation(plugin_id id, struct qemu_plugin_tb *tb)
 	}
 	if (last) {
 		block->last_size = qemu_plugin_insn_size(last);
-		insn_bytes(last, block->last, block->last_size);
+		memcpy(block->last, qemu_plugin_insn_data(last), block->last_size);
 	}
 	block->next = blocks;
 	blocks = block;

@@ -151,7 +151,7 @@ static bool ferry_lock_source(struct folio *src, struct folio *first)
 
 /*
  * These callbacks check, copy, freeze and switch. With MIGRATE_ASYNC they wait
- * for nothing, not even for the locks of buffers.
+ * for no lock of a buffer.
  */
 static bool ferry_mapping_supported(struct address_space *mapping)
 {

@@ -14,7 +14,7 @@
 
 /*
  * The most folios of a run. The locks that a run takes are held for no more
- * folios than that, about 10 us on a fast CPU.
+ * folios than that.
  */
 #define FERRY_RUN_FOLIOS	64
 

@@ -275,8 +275,7 @@ static void migrate_and_check(struct kunit *test, unsigned long start,
 	if (runs)
 		static_branch_enable(&ferry_runs_enabled);
 	KUNIT_EXPECT_EQ(test, migrate(test, start, 1), runs ? PAGES : 0);
-	if (runs)
-		static_branch_disable(&ferry_runs_enabled);
+	static_branch_disable(&ferry_runs_enabled);
 	read_stats(0, changes->here);
 	read_stats(1, changes->there);
 	for (i = 0; i < ARRAY_SIZE(items); i++) {
@@ -397,9 +396,16 @@ static struct kunit_case cases[] = {
 	{}
 };
 
+/* Also after an assertion that has ended the test. */
+static void disable_runs(struct kunit *test)
+{
+	static_branch_disable(&ferry_runs_enabled);
+}
+
 static struct kunit_suite suite = {
 	.name = "ferry_runs",
 	.init = needs_two_nodes,
+	.exit = disable_runs,
 	.test_cases = cases,
 };
 
