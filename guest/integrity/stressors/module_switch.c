@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Select migrators under load and, with --module, load, select, deselect and unload a module. Try values
- * and actions that the kernel must refuse, and check that they change nothing.
+ * Select migrators under load and, with --module, load, select, deselect and unload a module; enable and disable runs.
+ * Try values and actions that the kernel must refuse, and check that they change nothing.
  */
 #include "stressors.h"
 
@@ -216,9 +216,23 @@ static bool load_and_unload(struct worker *worker)
 	return true;
 }
 
+/* Enable runs or disable them, in turn, if the kernel has them. */
+static void switch_runs(struct worker *worker)
+{
+	const char *path = MIGRATION_DIR "/runs";
+	char now[16];
+
+	if (!sysfs_read_line(path, now, sizeof(now)))
+		return;
+	if (!sysfs_set_until_exit(path, now[0] == '0' ? "1" : "0"))
+		report_broken(worker->mem, "switch", "%s does not change from %s: %m", path, now);
+	check_refused(worker->mem, path, "2");
+}
+
 static bool run_once(struct worker *worker)
 {
 	worker_pause(worker);
+	switch_runs(worker);
 	return worker->mem->options->module ? load_and_unload(worker) : switch_migrator(worker);
 }
 
@@ -226,6 +240,8 @@ static void finish(struct test_memory *mem)
 {
 	if (mem->options->module && !atomic_load(&mem->switches_while_busy))
 		report_broken(mem, "switch", "no load: the module's migrator has copied no batch");
+	if (!access(MIGRATION_DIR "/runs", F_OK) && !sysfs_number(MIGRATION_DIR "/stats/runs/moved"))
+		report_broken(mem, "switch", "no load: no page was moved in a run");
 }
 
 const struct stressor switch_stressor = {
