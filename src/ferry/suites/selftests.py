@@ -15,12 +15,14 @@ from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
+from ferry.vm import guest_programs
 
 NAME = "selftests"
 SOURCES = "tools/testing/selftests/mm"
 HEADERS = ("tools/testing/selftests", "tools/testing/selftests/kselftest", "tools/include")
 #: One program, on an emulated debug kernel.
 TEST_S = 120
+DISK_MIB = 16
 
 
 def run(context: Context) -> list[Result]:
@@ -32,9 +34,15 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """One job a program, with all migrators loaded so that their settings are tested, too."""
     loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES)
     return [
-        Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=loads, files=(program,))
+        Job(NAME, program.name, _on_disk(program), TEST_S, setup=loads, files=(program,))
         for program in _programs(context)
     ]
+
+
+def _on_disk(program: Path) -> str:
+    """The command that runs a program in a directory on ext4: tests with files leave out other file systems."""
+    enter = ("sh", "-c", shlex.quote('cd "$0" && exec "$1"'), "@", shlex.quote(str(program)))
+    return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *enter))
 
 
 def _programs(context: Context) -> list[Path]:

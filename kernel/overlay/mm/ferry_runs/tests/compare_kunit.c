@@ -14,125 +14,10 @@
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
-#include <linux/mman.h>
 #include <linux/shmem_fs.h>
 #include <linux/swap.h>
-#include <linux/uaccess.h>
 
-#include "../internal.h"
-
-/* More than two runs, and all combinations of the bits below. */
-#define PAGES	160
-#define BYTES	(PAGES * PAGE_SIZE)
-
-/* The bits of a PTE, and of the page that it maps. */
-enum {
-	HAS_YOUNG = BIT(0),
-	HAS_DIRTY = BIT(1),
-	HAS_WRITE = BIT(2),
-	HAS_SOFT_DIRTY = BIT(3),
-	HAS_UFFD = BIT(4),
-	HAS_PROTNONE = BIT(5),
-	HAS_EXCLUSIVE = BIT(6),
-};
-
-/* The state of a page, which migration must not change. */
-struct page_state {
-	unsigned int bits;
-	unsigned long pfn;
-	unsigned long flags;
-	struct mem_cgroup *memcg;
-	struct address_space *mapping;
-	pgoff_t index;
-	int mapcount;
-	int refs;
-};
-
-/* Lock the page table of an address; enter it in @table. */
-static pte_t *lock_pte(struct kunit *test, unsigned long address,
-		       struct ferry_table *table)
-{
-	*table = (struct ferry_table){};
-	KUNIT_ASSERT_TRUE(test, ferry_table_enter(table, current->mm, address));
-	return table->start + pte_index(address);
-}
-
-static unsigned int bits_of(pte_t pte, struct page *page)
-{
-	return (pte_young(pte) ? HAS_YOUNG : 0) |
-	       (pte_dirty(pte) ? HAS_DIRTY : 0) |
-	       (pte_write(pte) ? HAS_WRITE : 0) |
-	       (pte_uffd(pte) ? HAS_UFFD : 0) |
-	       (pte_soft_dirty(pte) ? HAS_SOFT_DIRTY : 0) |
-	       (pte_protnone(pte) ? HAS_PROTNONE : 0) |
-	       (PageAnon(page) && PageAnonExclusive(page) ? HAS_EXCLUSIVE : 0);
-}
-
-static void read_state(struct kunit *test, unsigned long address,
-		       struct page_state *state)
-{
-	struct ferry_table table;
-	pte_t *ptep = lock_pte(test, address, &table), pte = ptep_get(ptep);
-	struct folio *folio;
-
-	ferry_table_leave(&table);
-	KUNIT_ASSERT_TRUE(test, pte_present(pte));
-	folio = page_folio(pfn_to_page(pte_pfn(pte)));
-	state->bits = bits_of(pte, &folio->page);
-	state->pfn = pte_pfn(pte);
-	state->flags = folio->flags.f & (BIT(NR_PAGEFLAGS) - 1);
-	/* A dirty PTE makes its folio dirty, which is not a loss. */
-	if (state->bits & HAS_DIRTY)
-		state->flags |= BIT(PG_dirty);
-	rcu_read_lock();
-	state->memcg = folio_memcg(folio);
-	rcu_read_unlock();
-	state->mapping = folio->mapping;
-	state->index = folio->index;
-	state->mapcount = folio_mapcount(folio);
-	state->refs = folio_ref_count(folio);
-}
-
-/* Give a PTE the bits of @bits, as far as they may stand together. */
-static void set_bits(struct kunit *test, unsigned long address,
-		     unsigned int bits)
-{
-	struct ferry_table table;
-	pte_t *ptep = lock_pte(test, address, &table), pte = ptep_get(ptep);
-	struct page *page = pfn_to_page(pte_pfn(pte));
-
-	/* A new page may be written, a hinting PTE may not. */
-	if ((bits & HAS_WRITE) && !(bits & HAS_PROTNONE))
-		KUNIT_EXPECT_TRUE(test, pte_write(pte));
-	folio_clear_dirty(page_folio(page));
-	/* Some architectures may set the bits of a present PTE at any time. */
-	pte = ptep_get_and_clear(current->mm, address, ptep);
-	pte = bits & HAS_YOUNG ? pte_mkyoung(pte) : pte_mkold(pte);
-	pte = bits & HAS_DIRTY ? pte_mkdirty(pte) : pte_mkclean(pte);
-	pte = bits & HAS_SOFT_DIRTY ? pte_mksoft_dirty(pte) :
-				  pte_clear_soft_dirty(pte);
-	if (!(bits & HAS_WRITE))
-		pte = pte_wrprotect(pte);
-	if (!(bits & HAS_WRITE) && (bits & HAS_UFFD))
-		pte = pte_mkuffd(pte);
-	if (bits & HAS_PROTNONE)
-		pte = pte_modify(pte, PAGE_NONE);
-	if (PageAnon(page) && !pte_write(pte) && !(bits & HAS_EXCLUSIVE))
-		ClearPageAnonExclusive(page);
-	set_pte_at(current->mm, address, ptep, pte);
-	ferry_table_leave(&table);
-}
-
-/* Write each page, so that it is there. */
-static void fill(struct kunit *test, unsigned long start)
-{
-	unsigned int i;
-
-	for (i = 0; i < PAGES; i++)
-		KUNIT_ASSERT_EQ(test, put_user(i, (u32 __user *)
-					       (start + i * PAGE_SIZE)), 0);
-	lru_add_drain_all();
-}
+#include "fixture.h"
 
 /* Give each page its own combination of bits. */
 static void set_all_bits(struct kunit *test, unsigned long start)
@@ -140,14 +25,15 @@ static void set_all_bits(struct kunit *test, unsigned long start)
 	unsigned int i;
 
 	for (i = 0; i < PAGES; i++)
-		set_bits(test, start + i * PAGE_SIZE, i);
+		ferry_test_set_bits(test, start + i * PAGE_SIZE, i);
 	flush_tlb_mm(current->mm);
 }
 
 static long sum_node_stat(int nid, enum node_stat_item item)
 {
 	struct pglist_data *pgdat = NODE_DATA(nid);
-	long sum = node_page_state_pages(pgdat, item);
+	/* node_page_state_pages() hides that it is negative at times. */
+	long sum = atomic_long_read(&pgdat->vm_stat[item]);
 	int cpu;
 
 	for_each_online_cpu(cpu)
@@ -185,25 +71,6 @@ static void read_stats(int nid, long *stats)
 		stats[i] = node_stat(nid, items[i]);
 }
 
-static void isolate(struct kunit *test, unsigned long start,
-		    struct list_head *folios)
-{
-	struct page_state state;
-	unsigned int i;
-
-	for (i = 0; i < PAGES; i++) {
-		read_state(test, start + i * PAGE_SIZE, &state);
-		KUNIT_ASSERT_TRUE(test,
-				  isolate_folio_to_list(pfn_folio(state.pfn),
-							folios));
-	}
-}
-
-static u64 moved_in_runs(void)
-{
-	return atomic64_read(&ferry_run_stats[FERRY_RUN_MOVED]);
-}
-
 /* Migrate all pages to a node, and return how many of them in runs. */
 static u64 migrate(struct kunit *test, unsigned long start, int nid)
 {
@@ -212,11 +79,13 @@ static u64 migrate(struct kunit *test, unsigned long start, int nid)
 		.gfp_mask = GFP_HIGHUSER_MOVABLE | __GFP_THISNODE,
 		.reason = MR_SYSCALL,
 	};
-	u64 before = moved_in_runs();
+	u64 before = ferry_test_moved();
 	LIST_HEAD(folios);
+	unsigned int i;
 	int left;
 
-	isolate(test, start, &folios);
+	for (i = 0; i < PAGES; i++)
+		ferry_test_isolate(test, start + i * PAGE_SIZE, &folios);
 	left = migrate_pages(&folios, alloc_migration_target, NULL,
 			     (unsigned long)&mtc, MIGRATE_SYNC, MR_SYSCALL,
 			     NULL);
@@ -224,7 +93,7 @@ static u64 migrate(struct kunit *test, unsigned long start, int nid)
 		putback_movable_pages(&folios);
 	KUNIT_EXPECT_EQ(test, left, 0);
 	lru_add_drain_all();
-	return moved_in_runs() - before;
+	return ferry_test_moved() - before;
 }
 
 static void expect_state(struct kunit *test, unsigned int page,
@@ -269,7 +138,7 @@ static void migrate_and_check(struct kunit *test, unsigned long start,
 	before = kunit_kcalloc(test, PAGES, sizeof(*before), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, before);
 	for (i = 0; i < PAGES; i++)
-		read_state(test, start + i * PAGE_SIZE, &before[i]);
+		ferry_test_read(test, start + i * PAGE_SIZE, &before[i]);
 	read_stats(0, was[0]);
 	read_stats(1, was[1]);
 	if (runs)
@@ -283,7 +152,7 @@ static void migrate_and_check(struct kunit *test, unsigned long start,
 		changes->there[i] -= was[1][i];
 	}
 	for (i = 0; i < PAGES; i++) {
-		read_state(test, start + i * PAGE_SIZE, &after);
+		ferry_test_read(test, start + i * PAGE_SIZE, &after);
 		expect_state(test, i, &before[i], &after);
 	}
 }
@@ -298,8 +167,8 @@ static void compare(struct kunit *test, unsigned long single,
 	struct changes one, other;
 	unsigned int i, attempt;
 
-	fill(test, single);
-	fill(test, runs);
+	ferry_test_fill(test, single);
+	ferry_test_fill(test, runs);
 	for (attempt = 0; attempt < 5; attempt++) {
 		/* Both areas start on the same node. */
 		migrate(test, single, 0);
@@ -319,21 +188,9 @@ static void compare(struct kunit *test, unsigned long single,
 	}
 }
 
-static unsigned long map(struct kunit *test, struct file *file)
-{
-	unsigned long start;
-
-	start = kunit_vm_mmap(test, file, 0, BYTES, PROT_READ | PROT_WRITE,
-			      file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
-			      0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(start));
-	KUNIT_ASSERT_NE(test, start, 0);
-	return start;
-}
-
 static void anon(struct kunit *test)
 {
-	compare(test, map(test, NULL), map(test, NULL));
+	compare(test, ferry_test_map(test, NULL), ferry_test_map(test, NULL));
 }
 
 static void put_file(void *file)
@@ -354,7 +211,8 @@ static struct file *new_shmem(struct kunit *test)
 
 static void shmem(struct kunit *test)
 {
-	compare(test, map(test, new_shmem(test)), map(test, new_shmem(test)));
+	compare(test, ferry_test_map(test, new_shmem(test)),
+		ferry_test_map(test, new_shmem(test)));
 }
 
 /* Each page has a second PTE, which must change as well. */
@@ -366,46 +224,65 @@ static void shmem_mapped_twice(struct kunit *test)
 	unsigned int i, k;
 
 	for (k = 0; k < 2; k++) {
-		area[k] = map(test, file[k]);
-		again[k] = map(test, file[k]);
-		fill(test, again[k]);
+		area[k] = ferry_test_map(test, file[k]);
+		again[k] = ferry_test_map(test, file[k]);
+		ferry_test_fill(test, again[k]);
 		set_all_bits(test, again[k]);
 	}
 	compare(test, area[0], area[1]);
 	for (k = 0; k < 2; k++) {
-		for (i = 0; i < PAGES; i++) {
-			read_state(test, area[k] + i * PAGE_SIZE, &first);
-			read_state(test, again[k] + i * PAGE_SIZE, &second);
+		for (i = 0; i < BYTES; i += PAGE_SIZE) {
+			ferry_test_read(test, area[k] + i, &first);
+			ferry_test_read(test, again[k] + i, &second);
 			KUNIT_EXPECT_EQ(test, first.pfn, second.pfn);
 			KUNIT_EXPECT_EQ(test, second.mapcount, 2);
 		}
 	}
 }
 
-static int needs_two_nodes(struct kunit *test)
+static void compare_files(struct kunit *test, enum file_kind kind)
 {
-	if (!node_online(1) || !node_state(1, N_MEMORY))
-		kunit_skip(test, "one memory node");
-	return 0;
+	compare(test, ferry_test_map(test, ferry_test_file(test, kind)),
+		ferry_test_map(test, ferry_test_file(test, kind)));
+}
+
+static void file(struct kunit *test)
+{
+	compare_files(test, PLAIN);
+}
+
+static void file_private(struct kunit *test)
+{
+	compare_files(test, PRIVATE);
+}
+
+static void file_buffers(struct kunit *test)
+{
+	compare_files(test, BUFFERS);
+}
+
+static void file_buffers_norefs(struct kunit *test)
+{
+	compare_files(test, BUFFERS_NOREFS);
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(anon),
+	KUNIT_CASE(file),
+	KUNIT_CASE(file_private),
+	KUNIT_CASE(file_buffers),
+	KUNIT_CASE(file_buffers_norefs),
 	KUNIT_CASE(shmem),
 	KUNIT_CASE(shmem_mapped_twice),
 	{}
 };
 
-/* Also after an assertion that has ended the test. */
-static void disable_runs(struct kunit *test)
-{
-	static_branch_disable(&ferry_runs_enabled);
-}
-
 static struct kunit_suite suite = {
 	.name = "ferry_runs",
-	.init = needs_two_nodes,
-	.exit = disable_runs,
+	.init = ferry_test_init,
+	.exit = ferry_test_exit,
+	.suite_init = ferry_test_mount,
+	.suite_exit = ferry_test_unmount,
 	.test_cases = cases,
 };
 

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What may go wrong in a batch of runs: folios that vanish, allocations that
+ * fail, references of others, stale TLB entries, calls that find nothing.
+ */
+
+#include <linux/cpumask.h>
+#include <linux/highmem.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <linux/swap.h>
+#include <linux/uaccess.h>
+
+#include "fixture.h"
+
+/* The caller of a migration, and what it saw of its allocations. */
+struct caller {
+	int nid;
+	unsigned int may_alloc;
+	unsigned int allocated;
+	unsigned int put;
+};
+
+static struct folio *caller_alloc(struct folio *src, unsigned long private)
+{
+	struct caller *caller = (struct caller *)private;
+	struct folio *folio;
+
+	if (caller->allocated == caller->may_alloc)
+		return NULL;
+	folio = __folio_alloc_node(GFP_HIGHUSER_MOVABLE, 0, caller->nid);
+	caller->allocated += !!folio;
+	return folio;
+}
+
+static void caller_put(struct folio *dst, unsigned long private)
+{
+	struct caller *caller = (struct caller *)private;
+
+	caller->put++;
+	folio_put(dst);
+}
+
+static void isolate_all(struct kunit *test, unsigned long start,
+			struct list_head *folios)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		ferry_test_isolate(test, start + i * PAGE_SIZE, folios);
+}
+
+/* Migrate a list in runs, put the rest back, and return its number. */
+static int migrate_list(struct list_head *folios, new_folio_t alloc,
+			free_folio_t put, void *private)
+{
+	int left;
+
+	static_branch_enable(&ferry_runs_enabled);
+	left = migrate_pages(folios, alloc, put, (unsigned long)private,
+			     MIGRATE_SYNC, MR_SYSCALL, NULL);
+	static_branch_disable(&ferry_runs_enabled);
+	putback_movable_pages(folios);
+	lru_add_drain_all();
+	return left;
+}
+
+/* As move_pages(2) does; NUMA_NO_NODE: each folio stays on its node. */
+static int migrate_to(struct list_head *folios, int nid)
+{
+	struct migration_target_control mtc = {
+		.nid = nid,
+		.gfp_mask = GFP_HIGHUSER_MOVABLE,
+		.reason = MR_SYSCALL,
+	};
+
+	return migrate_list(folios, alloc_migration_target, NULL, &mtc);
+}
+
+/* New pages on node 0. */
+static unsigned long new_pages(struct kunit *test)
+{
+	unsigned long start = ferry_test_map(test, NULL);
+	LIST_HEAD(folios);
+
+	ferry_test_fill(test, start);
+	isolate_all(test, start, &folios);
+	migrate_to(&folios, 0);
+	return start;
+}
+
+static void write_all(struct kunit *test, unsigned long start, u32 value)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		KUNIT_ASSERT_EQ(test, put_user(value, (u32 __user *)
+					       (start + i * PAGE_SIZE)), 0);
+}
+
+/* The content of the page that the page table maps, whatever the TLB has. */
+static u32 read_page(struct kunit *test, unsigned long address)
+{
+	struct page_state state;
+	void *content;
+	u32 value;
+
+	ferry_test_read(test, address, &state);
+	content = kmap_local_page(pfn_to_page(state.pfn));
+	value = *(u32 *)content;
+	kunmap_local(content);
+	return value;
+}
+
+static void allow_cpus(void *mask)
+{
+	set_cpus_allowed_ptr(current, mask);
+}
+
+/* Stay on one CPU, whose TLB the test is about. */
+static void stay(struct kunit *test)
+{
+	const struct cpumask *all = cpu_possible_mask;
+
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_cpus,
+							(void *)all), 0);
+}
+
+/* The first or the last page of a run, if the pages begin with a window. */
+static bool at_end_of_run(unsigned int i)
+{
+	return i % FERRY_RUN_FOLIOS == 0 || i == PAGES - 1 ||
+	       i % FERRY_RUN_FOLIOS == FERRY_RUN_FOLIOS - 1;
+}
+
+/*
+ * An inaccessible PTE needs no flush. It must not hide that the others do,
+ * whether it is the first or the last one of a run.
+ */
+static void flush_beside_protnone(struct kunit *test)
+{
+	unsigned int bits = HAS_YOUNG | HAS_DIRTY | HAS_WRITE | HAS_EXCLUSIVE;
+	unsigned long start = new_pages(test);
+	LIST_HEAD(folios);
+	unsigned int i;
+
+	KUNIT_ASSERT_TRUE(test, IS_ALIGNED(start, PMD_SIZE));
+	stay(test);
+	for (i = 0; i < PAGES; i++)
+		if (at_end_of_run(i))
+			ferry_test_set_bits(test, start + i * PAGE_SIZE,
+					    bits | HAS_PROTNONE);
+	flush_tlb_mm(current->mm);
+	for (i = 0; i < PAGES; i++)
+		if (!at_end_of_run(i))
+			put_user(1, (u32 __user *)(start + i * PAGE_SIZE));
+	isolate_all(test, start, &folios);
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	write_all(test, start, 2);
+	for (i = 0; i < PAGES; i++)
+		KUNIT_EXPECT_EQ(test, read_page(test, start + i * PAGE_SIZE),
+				2);
+}
+
+/* Without a node each folio keeps its own, also where two nodes alternate. */
+static void no_node_is_the_own(struct kunit *test)
+{
+	unsigned long start = new_pages(test);
+	struct page_state state;
+	LIST_HEAD(folios);
+	unsigned int i;
+	u64 moved;
+
+	for (i = 1; i < PAGES; i += 2)
+		ferry_test_isolate(test, start + i * PAGE_SIZE, &folios);
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	isolate_all(test, start, &folios);
+	moved = ferry_test_moved();
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, NUMA_NO_NODE), 0);
+	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES);
+	for (i = 0; i < PAGES; i++) {
+		ferry_test_read(test, start + i * PAGE_SIZE, &state);
+		KUNIT_EXPECT_EQ_MSG(test, pfn_to_nid(state.pfn), i % 2,
+				    "page %u", i);
+	}
+}
+
+/*
+ * A folio that is freed meanwhile does not end the runs behind it, and its
+ * destination goes back to the caller.
+ */
+static void first_is_unmapped(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+	unsigned long start = new_pages(test);
+	u64 moved = ferry_test_moved();
+	LIST_HEAD(folios);
+
+	isolate_all(test, start, &folios);
+	KUNIT_ASSERT_EQ(test, vm_munmap(start, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
+					   &caller), 0);
+	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES - 1);
+	KUNIT_EXPECT_EQ(test, caller.allocated - caller.put, PAGES - 1);
+}
+
+static unsigned int count_on_node(struct kunit *test, unsigned long start,
+				  int nid)
+{
+	struct page_state state;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < PAGES; i++) {
+		ferry_test_read(test, start + i * PAGE_SIZE, &state);
+		nr += pfn_to_nid(state.pfn) == nid;
+	}
+	return nr;
+}
+
+/* What was allocated before an allocation fails is used, and moves in runs. */
+static void allocation_fails(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = 70 };
+	unsigned long start = new_pages(test);
+	u64 moved = ferry_test_moved();
+	LIST_HEAD(folios);
+
+	isolate_all(test, start, &folios);
+	migrate_list(&folios, caller_alloc, caller_put, &caller);
+	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, 70);
+	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), 70);
+	KUNIT_EXPECT_EQ(test, caller.put, 0);
+}
+
+/* Hold a reference to every other page, or drop it. */
+static void pin(struct kunit *test, unsigned long start, bool hold)
+{
+	struct page_state state;
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i += 2) {
+		ferry_test_read(test, start + i * PAGE_SIZE, &state);
+		if (hold)
+			folio_get(pfn_folio(state.pfn));
+		else
+			folio_put(pfn_folio(state.pfn));
+	}
+}
+
+/*
+ * A folio with a reference of somebody else stays, and as it was; its
+ * destination goes back to the caller.
+ */
+static void pinned_stay(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+	unsigned long start = new_pages(test);
+	u64 moved = ferry_test_moved();
+	struct page_state before, after;
+	LIST_HEAD(folios);
+
+	ferry_test_read(test, start, &before);
+	pin(test, start, true);
+	isolate_all(test, start, &folios);
+	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
+					   &caller), PAGES / 2);
+	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES / 2);
+	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), PAGES / 2);
+	KUNIT_EXPECT_EQ(test, caller.allocated - caller.put, PAGES / 2);
+	pin(test, start, false);
+	ferry_test_read(test, start, &after);
+	KUNIT_EXPECT_EQ(test, before.pfn, after.pfn);
+	KUNIT_EXPECT_EQ(test, before.bits, after.bits);
+	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
+}
+
+/* Make a call of move_pages(2) for all pages, its arguments in user memory. */
+static void new_lookup(struct kunit *test, unsigned long start, int node,
+		       struct ferry_lookup *lookup)
+{
+	unsigned long arguments = ferry_test_map(test, NULL);
+	unsigned long __user *pages = (void __user *)arguments;
+	int __user *nodes = (void __user *)(arguments + BYTES / 2);
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++) {
+		KUNIT_ASSERT_EQ(test, put_user(start + i * PAGE_SIZE,
+					       pages + i), 0);
+		KUNIT_ASSERT_EQ(test, put_user(node, nodes + i), 0);
+	}
+	*lookup = (struct ferry_lookup) {
+		.mm = current->mm,
+		.pages = (const void __user *__user *)arguments,
+		.nodes = nodes,
+		.nr = PAGES,
+	};
+}
+
+/* Call ferry_add_folios() so often, and count the look-ups that were done. */
+static unsigned int count_lookups(struct ferry_lookup *lookup, int node,
+				  unsigned int calls, struct list_head *folios)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < calls && list_empty(folios); i++) {
+		nr += !lookup->skip;
+		ferry_add_folios(lookup, 0, node, folios);
+	}
+	return nr;
+}
+
+/* Where nothing is to be moved, look-ups become rare; they begin again. */
+static void lookup_backs_off(struct kunit *test)
+{
+	unsigned long start = new_pages(test);
+	struct ferry_lookup lookup;
+	LIST_HEAD(folios);
+
+	new_lookup(test, start, 0, &lookup);
+	static_branch_enable(&ferry_runs_enabled);
+	KUNIT_EXPECT_LE(test, count_lookups(&lookup, 0, 1000, &folios), 12);
+	KUNIT_EXPECT_TRUE(test, list_empty(&folios));
+	new_lookup(test, start, 1, &lookup);
+	count_lookups(&lookup, 1, 256, &folios);
+	static_branch_disable(&ferry_runs_enabled);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&folios), PAGES);
+	putback_movable_pages(&folios);
+}
+
+/* Whoever enables or disables runs during a call, the LRU batches are used. */
+static void lru_batches_stay(struct kunit *test)
+{
+	struct ferry_lookup few = { .nr = 1 };
+
+	static_branch_enable(&ferry_runs_enabled);
+	ferry_lru_begin(&few);
+	KUNIT_EXPECT_FALSE(test, few.lru_disabled);
+	static_branch_disable(&ferry_runs_enabled);
+	ferry_lru_end(&few);
+	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
+	ferry_lru_begin(&few);
+	KUNIT_EXPECT_TRUE(test, lru_cache_disabled());
+	static_branch_enable(&ferry_runs_enabled);
+	ferry_lru_end(&few);
+	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(flush_beside_protnone),
+	KUNIT_CASE(first_is_unmapped),
+	KUNIT_CASE(no_node_is_the_own),
+	KUNIT_CASE(allocation_fails),
+	KUNIT_CASE(pinned_stay),
+	KUNIT_CASE(lookup_backs_off),
+	KUNIT_CASE(lru_batches_stay),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "ferry_runs_migrate",
+	.init = ferry_test_init,
+	.exit = ferry_test_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
