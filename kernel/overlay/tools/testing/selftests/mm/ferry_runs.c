@@ -26,6 +26,7 @@
 
 #define CONTROL		"/sys/kernel/mm/migration/"
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
+#define NUMA_BALANCING	"/proc/sys/kernel/numa_balancing"
 #define ZRAM		"/sys/block/zram0/"
 #define PAGES		160
 #define MOVE_ALL	4	/* MPOL_MF_MOVE_ALL */
@@ -328,6 +329,7 @@ static void look(char *area, struct result *result)
 FIXTURE(runs) {
 	char *area[2];
 	bool swapping;
+	bool balancing;
 };
 
 FIXTURE_VARIANT(runs) {
@@ -400,6 +402,9 @@ FIXTURE_SETUP(runs)
 	int err = write_file(LRU_GEN, variant->lru_gen);
 
 	ASSERT_EQ(0, stay_on_node_0());
+	/* It makes pages fault at any time. */
+	self->balancing = read_number(NUMA_BALANCING, "") > 0;
+	write_file(NUMA_BALANCING, "0");
 	page_size = sysconf(_SC_PAGESIZE);
 	if (write_file(CONTROL "runs", "0"))
 		SKIP(return, "no " CONTROL "runs here, or no root");
@@ -429,6 +434,8 @@ FIXTURE_TEARDOWN(runs)
 		swapoff("/dev/zram0");
 	write_file(CONTROL "runs", "0");
 	write_file(LRU_GEN, "n");
+	if (self->balancing)
+		write_file(NUMA_BALANCING, "1");
 }
 
 static void end_sharer(pid_t child)
