@@ -79,13 +79,11 @@ static u64 migrate(struct kunit *test, unsigned long start, int nid)
 		.gfp_mask = GFP_HIGHUSER_MOVABLE | __GFP_THISNODE,
 		.reason = MR_SYSCALL,
 	};
-	u64 before = ferry_test_moved();
+	u64 before = ferry_test_stat(FERRY_RUN_MOVED);
 	LIST_HEAD(folios);
-	unsigned int i;
 	int left;
 
-	for (i = 0; i < PAGES; i++)
-		ferry_test_isolate(test, start + i * PAGE_SIZE, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	left = migrate_pages(&folios, alloc_migration_target, NULL,
 			     (unsigned long)&mtc, MIGRATE_SYNC, MR_SYSCALL,
 			     NULL);
@@ -93,7 +91,7 @@ static u64 migrate(struct kunit *test, unsigned long start, int nid)
 		putback_movable_pages(&folios);
 	KUNIT_EXPECT_EQ(test, left, 0);
 	lru_add_drain_all();
-	return ferry_test_moved() - before;
+	return ferry_test_stat(FERRY_RUN_MOVED) - before;
 }
 
 static void expect_state(struct kunit *test, unsigned int page,
@@ -131,6 +129,7 @@ struct changes {
 static void migrate_and_check(struct kunit *test, unsigned long start,
 			      bool runs, struct changes *changes)
 {
+	u64 left = ferry_test_stat(FERRY_RUN_UNSUPPORTED);
 	struct page_state *before, after;
 	unsigned int i;
 	long was[2][ARRAY_SIZE(items)];
@@ -145,6 +144,8 @@ static void migrate_and_check(struct kunit *test, unsigned long start,
 		static_branch_enable(&ferry_runs_enabled);
 	KUNIT_EXPECT_EQ(test, migrate(test, start, 1), runs ? PAGES : 0);
 	static_branch_disable(&ferry_runs_enabled);
+	/* Those left would be moved in runs as well, but unmapped singly. */
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_UNSUPPORTED), left);
 	read_stats(0, changes->here);
 	read_stats(1, changes->there);
 	for (i = 0; i < ARRAY_SIZE(items); i++) {

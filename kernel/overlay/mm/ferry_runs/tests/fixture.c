@@ -139,7 +139,17 @@ void ferry_test_isolate(struct kunit *test, unsigned long address,
 						      folios));
 }
 
-u64 ferry_test_moved(void)
+/* Isolate all folios, each to the head of the list: it begins with the first */
+void ferry_test_isolate_all(struct kunit *test, unsigned long start,
+			    struct list_head *folios)
 {
-	return atomic64_read(&ferry_run_stats[FERRY_RUN_MOVED]);
+	unsigned int i;
+
+	for (i = PAGES; i > 0; i--)
+		ferry_test_isolate(test, start + (i - 1) * PAGE_SIZE, folios);
+}
+
+u64 ferry_test_stat(enum ferry_run_stat stat)
+{
+	return atomic64_read(&ferry_run_stats[stat]);
 }

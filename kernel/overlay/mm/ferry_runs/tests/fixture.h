@@ -47,7 +47,9 @@ void ferry_test_set_bits(struct kunit *test, unsigned long address,
 			 unsigned int bits);
 void ferry_test_isolate(struct kunit *test, unsigned long address,
 			struct list_head *folios);
-u64 ferry_test_moved(void);
+void ferry_test_isolate_all(struct kunit *test, unsigned long start,
+			    struct list_head *folios);
+u64 ferry_test_stat(enum ferry_run_stat stat);
 
 /* page_cache.c */
 enum file_kind { PLAIN, PRIVATE, BUFFERS, BUFFERS_NOREFS };

@@ -43,25 +43,14 @@ static void caller_put(struct folio *dst, unsigned long private)
 	folio_put(dst);
 }
 
-static void isolate_all(struct kunit *test, unsigned long start,
-			struct list_head *folios)
-{
-	unsigned int i;
-
-	for (i = 0; i < PAGES; i++)
-		ferry_test_isolate(test, start + i * PAGE_SIZE, folios);
-}
-
-/* Migrate a list in runs, put the rest back, and return its number. */
+/* Migrate a list, put the rest back, and return its number. */
 static int migrate_list(struct list_head *folios, new_folio_t alloc,
 			free_folio_t put, void *private)
 {
 	int left;
 
-	static_branch_enable(&ferry_runs_enabled);
 	left = migrate_pages(folios, alloc, put, (unsigned long)private,
 			     MIGRATE_SYNC, MR_SYSCALL, NULL);
-	static_branch_disable(&ferry_runs_enabled);
 	putback_movable_pages(folios);
 	lru_add_drain_all();
 	return left;
@@ -86,7 +75,7 @@ static unsigned long new_pages(struct kunit *test)
 	LIST_HEAD(folios);
 
 	ferry_test_fill(test, start);
-	isolate_all(test, start, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	migrate_to(&folios, 0);
 	return start;
 }
@@ -119,14 +108,19 @@ static void allow_cpus(void *mask)
 	set_cpus_allowed_ptr(current, mask);
 }
 
-/* Stay on one CPU, whose TLB the test is about. */
-static void stay(struct kunit *test)
+/*
+ * Stay on one CPU, whose TLB the test is about. The address space ran on
+ * another one before: only then does the batch have the flush to do.
+ */
+static void stay(struct kunit *test, unsigned long address)
 {
 	const struct cpumask *all = cpu_possible_mask;
 
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_cpus,
 							(void *)all), 0);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(1)), 0);
+	KUNIT_ASSERT_EQ(test, put_user(0, (u32 __user *)address), 0);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
 }
 
 /* The first or the last page of a run, if the pages begin with a window. */
@@ -148,16 +142,17 @@ static void flush_beside_protnone(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_TRUE(test, IS_ALIGNED(start, PMD_SIZE));
-	stay(test);
 	for (i = 0; i < PAGES; i++)
 		if (at_end_of_run(i))
 			ferry_test_set_bits(test, start + i * PAGE_SIZE,
 					    bits | HAS_PROTNONE);
+	/* This may take idle CPUs off the mask of the address space. */
 	flush_tlb_mm(current->mm);
+	stay(test, start + PAGE_SIZE);
 	for (i = 0; i < PAGES; i++)
 		if (!at_end_of_run(i))
 			put_user(1, (u32 __user *)(start + i * PAGE_SIZE));
-	isolate_all(test, start, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
 	write_all(test, start, 2);
 	for (i = 0; i < PAGES; i++)
@@ -177,10 +172,10 @@ static void no_node_is_the_own(struct kunit *test)
 	for (i = 1; i < PAGES; i += 2)
 		ferry_test_isolate(test, start + i * PAGE_SIZE, &folios);
 	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
-	isolate_all(test, start, &folios);
-	moved = ferry_test_moved();
+	ferry_test_isolate_all(test, start, &folios);
+	moved = ferry_test_stat(FERRY_RUN_MOVED);
 	KUNIT_EXPECT_EQ(test, migrate_to(&folios, NUMA_NO_NODE), 0);
-	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES);
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved, PAGES);
 	for (i = 0; i < PAGES; i++) {
 		ferry_test_read(test, start + i * PAGE_SIZE, &state);
 		KUNIT_EXPECT_EQ_MSG(test, pfn_to_nid(state.pfn), i % 2,
@@ -196,14 +191,14 @@ static void first_is_unmapped(struct kunit *test)
 {
 	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
 	unsigned long start = new_pages(test);
-	u64 moved = ferry_test_moved();
+	u64 busy = ferry_test_stat(FERRY_RUN_BUSY);
 	LIST_HEAD(folios);
 
-	isolate_all(test, start, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	KUNIT_ASSERT_EQ(test, vm_munmap(start, PAGE_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
 					   &caller), 0);
-	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES - 1);
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_BUSY) - busy, 1);
 	KUNIT_EXPECT_EQ(test, caller.allocated - caller.put, PAGES - 1);
 }
 
@@ -225,12 +220,12 @@ static void allocation_fails(struct kunit *test)
 {
 	struct caller caller = { .nid = 1, .may_alloc = 70 };
 	unsigned long start = new_pages(test);
-	u64 moved = ferry_test_moved();
+	u64 moved = ferry_test_stat(FERRY_RUN_MOVED);
 	LIST_HEAD(folios);
 
-	isolate_all(test, start, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	migrate_list(&folios, caller_alloc, caller_put, &caller);
-	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, 70);
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved, 70);
 	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), 70);
 	KUNIT_EXPECT_EQ(test, caller.put, 0);
 }
@@ -258,16 +253,17 @@ static void pinned_stay(struct kunit *test)
 {
 	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
 	unsigned long start = new_pages(test);
-	u64 moved = ferry_test_moved();
+	u64 moved = ferry_test_stat(FERRY_RUN_MOVED);
 	struct page_state before, after;
 	LIST_HEAD(folios);
 
 	ferry_test_read(test, start, &before);
 	pin(test, start, true);
-	isolate_all(test, start, &folios);
+	ferry_test_isolate_all(test, start, &folios);
 	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
 					   &caller), PAGES / 2);
-	KUNIT_EXPECT_EQ(test, ferry_test_moved() - moved, PAGES / 2);
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved,
+			PAGES / 2);
 	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), PAGES / 2);
 	KUNIT_EXPECT_EQ(test, caller.allocated - caller.put, PAGES / 2);
 	pin(test, start, false);
@@ -320,12 +316,10 @@ static void lookup_backs_off(struct kunit *test)
 	LIST_HEAD(folios);
 
 	new_lookup(test, start, 0, &lookup);
-	static_branch_enable(&ferry_runs_enabled);
 	KUNIT_EXPECT_LE(test, count_lookups(&lookup, 0, 1000, &folios), 12);
 	KUNIT_EXPECT_TRUE(test, list_empty(&folios));
 	new_lookup(test, start, 1, &lookup);
 	count_lookups(&lookup, 1, 256, &folios);
-	static_branch_disable(&ferry_runs_enabled);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&folios), PAGES);
 	putback_movable_pages(&folios);
 }
@@ -335,7 +329,6 @@ static void lru_batches_stay(struct kunit *test)
 {
 	struct ferry_lookup few = { .nr = 1 };
 
-	static_branch_enable(&ferry_runs_enabled);
 	ferry_lru_begin(&few);
 	KUNIT_EXPECT_FALSE(test, few.lru_disabled);
 	static_branch_disable(&ferry_runs_enabled);
@@ -346,6 +339,13 @@ static void lru_batches_stay(struct kunit *test)
 	static_branch_enable(&ferry_runs_enabled);
 	ferry_lru_end(&few);
 	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
+}
+
+/* Switching clears the TLB, which must not happen within a test of it. */
+static int enable_runs(struct kunit *test)
+{
+	static_branch_enable(&ferry_runs_enabled);
+	return ferry_test_init(test);
 }
 
 static struct kunit_case cases[] = {
@@ -361,7 +361,7 @@ static struct kunit_case cases[] = {
 
 static struct kunit_suite suite = {
 	.name = "ferry_runs_migrate",
-	.init = ferry_test_init,
+	.init = enable_runs,
 	.exit = ferry_test_exit,
 	.test_cases = cases,
 };

@@ -78,6 +78,26 @@ static int write_file(const char *path, const char *value)
 	return err;
 }
 
+/* Write a setting, and keep the first word of what it was in @saved[16]. */
+static int change(const char *path, const char *value, char *saved)
+{
+	FILE *file = fopen(path, "r");
+
+	saved[0] = '\0';
+	if (!file)
+		return -errno;
+	if (fscanf(file, "%15s", saved) != 1)
+		saved[0] = '\0';
+	fclose(file);
+	return write_file(path, value);
+}
+
+static void restore(const char *path, const char *saved)
+{
+	if (saved[0])
+		write_file(path, saved);
+}
+
 /* The number behind the first line that starts with a word; -1 if none. */
 static long read_number(const char *path, const char *word)
 {
@@ -190,13 +210,14 @@ static void fill(char *area)
 		store(area + i * page_size, i + 1);
 }
 
-/* Make a zram device of 64 MiB swap; return 0, or -errno if there is none. */
+/* Make a zram device of 64 MiB swap, unless it is in use. */
 static int swap_on(void)
 {
 	uint32_t header[3] = { 1, (64 << 20) / page_size - 1, 0 };
 	int fd, err;
 
-	write_file(ZRAM "reset", "1");
+	if (read_number(ZRAM "disksize", "") > 0)
+		return -EBUSY;
 	err = write_file(ZRAM "disksize", "64M");
 	if (err)
 		return err;
@@ -329,7 +350,8 @@ static void look(char *area, struct result *result)
 FIXTURE(runs) {
 	char *area[2];
 	bool swapping;
-	bool balancing;
+	/* Settings before the test */
+	char balancing[16], lru_gen[16], enabled[16];
 };
 
 FIXTURE_VARIANT(runs) {
@@ -399,14 +421,13 @@ static int stay_on_node_0(void)
 
 FIXTURE_SETUP(runs)
 {
-	int err = write_file(LRU_GEN, variant->lru_gen);
+	int err = change(LRU_GEN, variant->lru_gen, self->lru_gen);
 
 	ASSERT_EQ(0, stay_on_node_0());
 	/* It makes pages fault at any time. */
-	self->balancing = read_number(NUMA_BALANCING, "") > 0;
-	write_file(NUMA_BALANCING, "0");
+	change(NUMA_BALANCING, "0", self->balancing);
 	page_size = sysconf(_SC_PAGESIZE);
-	if (write_file(CONTROL "runs", "0"))
+	if (change(CONTROL "runs", "0", self->enabled))
 		SKIP(return, "no " CONTROL "runs here, or no root");
 	if (err && variant->lru_gen[0] == 'y')
 		SKIP(return, "no multi-generational LRU");
@@ -430,12 +451,13 @@ FIXTURE_TEARDOWN(runs)
 	for (int i = 0; i < 2; i++)
 		if (self->area[i])
 			munmap(self->area[i], (PAGES + 1) * page_size);
-	if (self->swapping)
+	if (self->swapping) {
 		swapoff("/dev/zram0");
-	write_file(CONTROL "runs", "0");
-	write_file(LRU_GEN, "n");
-	if (self->balancing)
-		write_file(NUMA_BALANCING, "1");
+		write_file(ZRAM "reset", "1");
+	}
+	restore(CONTROL "runs", self->enabled);
+	restore(LRU_GEN, self->lru_gen);
+	restore(NUMA_BALANCING, self->balancing);
 }
 
 static void end_sharer(pid_t child)
