@@ -29,6 +29,11 @@ static uint64_t switches_done(void)
 	return 0;
 }
 
+static uint64_t moved_in_runs(void)
+{
+	return sysfs_number(MIGRATION_DIR "/stats/runs/moved");
+}
+
 static void print_progress(uint64_t seconds)
 {
 	struct json json;
@@ -36,18 +41,20 @@ static void print_progress(uint64_t seconds)
 	json_begin(&json, "progress");
 	json_int(&json, "seconds", seconds);
 	json_int(&json, "moves", atomic_load(&mem.moves));
+	json_int(&json, "moved_in_runs", moved_in_runs());
 	json_int(&json, "switches", switches_done());
 	json_int(&json, "switches_while_busy", atomic_load(&mem.switches_while_busy));
 	json_end(&json);
 }
 
-/* Return when the time is up and all switches are done, or when an error has stopped the run. */
+/* Return when the time is up, all switches are done and all pages moved, or when an error has stopped the run. */
 static void wait_for_end(void)
 {
-	uint64_t start = clock_ns(), reported = start, now = start;
+	uint64_t start = clock_ns(), reported = start, now = start, in_runs = moved_in_runs() + options.in_runs;
 
 	while (!atomic_load(&mem.stop) &&
-	       (now - start < options.seconds * UINT64_C(1000000000) || switches_done() < options.switches)) {
+	       (now - start < options.seconds * UINT64_C(1000000000) || switches_done() < options.switches ||
+		moved_in_runs() < in_runs)) {
 		sleep_ns(STEP_NS);
 		now = clock_ns();
 		if (now - reported > PROGRESS_NS) {

@@ -5,7 +5,9 @@
 
 #include "cmdline.h"
 #include "folio.h"
+#include "migration.h"
 #include "stressor_set.h"
+#include "sysfs.h"
 #include "util.h"
 
 static const char about[] =
@@ -22,6 +24,8 @@ static void check_together(const struct options *options)
 		die(EXIT_USAGE, "--from and --to are both %d, so nothing would move", options->nodes[0]);
 	if ((options->module || options->switches) && !options->switch_migrator)
 		die(EXIT_USAGE, "--module and --switches need --switch");
+	if (options->in_runs && !sysfs_number(MIGRATION_DIR "/runs"))
+		die(EXIT_USAGE, "--in-runs: the kernel has no runs, or they are off");
 	if (options->module && access(options->module, R_OK))
 		die(EXIT_USAGE, "--module %s: %m", options->module);
 }
@@ -33,6 +37,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 16m (64m)"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
 		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
+		OPT_NUMBER("rest-ms", "N", &options->rest_ms, 1, 1000,
+			   "longest rest of a stressor between two operations (10)"),
 		OPT_NODE("from", &options->nodes[0], "one of the two nodes (0)"),
 		OPT_NODE("to", &options->nodes[1], "the other one (1)"),
 		OPT_LIST("only", "A,B,...", &options->only, stressor_known,
@@ -47,6 +53,8 @@ void options_parse(struct options *options, int argc, char **argv)
 			 "also load, select, deselect and unload this module"),
 		OPT_NUMBER("switches", "N", &options->switches, 1, 10000000,
 			   "continue until N switches (or module cycles) are done"),
+		OPT_NUMBER("in-runs", "N", &options->in_runs, 1, UINT32_MAX,
+			   "continue until N pages have moved in runs"),
 		OPT_TEXT("audit-by", "NAME", &options->audit_by, "the migrator to select before the final checks"),
 		OPT_NUMBER("leak-kb", "N", &options->leak_kb, 0, UINT32_MAX,
 			   "decrease of free memory at the end that passes (8192)"),
@@ -56,7 +64,7 @@ void options_parse(struct options *options, int argc, char **argv)
 
 	*options = (struct options){
 		.seconds = 10, .bytes = (size_t)64 << 20, .threads = 2, .movers = 2,
-		.nodes = { 0, 1 }, .seed = 1, .leak_kb = 8192,
+		.nodes = { 0, 1 }, .seed = 1, .leak_kb = 8192, .rest_ms = 10,
 	};
 	cmdline_parse(about, table, argc, argv);
 	check_together(options);

@@ -20,6 +20,8 @@ struct options {
 	bool switch_migrator;
 	const char *module;	/* to load and unload; NULL: none */
 	unsigned int switches;	/* minimum number */
+	unsigned int rest_ms;	/* maximum, of a stressor between two operations */
+	unsigned int in_runs;	/* minimum number of pages moved in runs */
 	unsigned int leak_kb;	/* tolerated decrease of free memory */
 	bool ktap;
 };

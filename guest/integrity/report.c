@@ -34,6 +34,8 @@ void report_begin(const struct options *options, unsigned int tests)
 	json_text(&json, "module", options->module ? options->module : "");
 	json_flag(&json, "switch", options->switch_migrator);
 	json_int(&json, "switches", options->switches);
+	json_int(&json, "in_runs", options->in_runs);
+	json_int(&json, "rest_ms", options->rest_ms);
 	json_end(&json);
 }
 

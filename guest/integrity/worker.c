@@ -13,12 +13,6 @@
 /* No operation takes seconds, even on an emulated debug kernel, so a worker that takes this long hangs. */
 #define STUCK_SECONDS 120
 
-/*
- * Maximum rest between two operations. Without it more than ten threads contend for the mmap lock and
- * for two CPUs, and pages hardly move at all, because a batch waits for each of its pages.
- */
-#define REST_NS 10000000
-
 uint32_t worker_random(struct worker *worker, uint32_t limit)
 {
 	return (xorshift64(&worker->random) >> 32) * limit >> 32;
@@ -38,8 +32,12 @@ static void *worker_main(void *data)
 			atomic_fetch_add_explicit(&worker->ops, 1, memory_order_relaxed);
 		else
 			sched_yield();
+		/*
+		 * Without a rest more than ten threads contend for the mmap lock and for two CPUs, and
+		 * pages hardly move at all, because a batch waits for each of its pages.
+		 */
 		if (!worker->stressor->eager)
-			sleep_ns(worker_random(worker, REST_NS));
+			sleep_ns(worker_random(worker, worker->mem->options->rest_ms * 1000000));
 	}
 	return NULL;
 }

@@ -29,9 +29,11 @@ DEFAULT_BOARD = "x86-numa"
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    names = ", ".join(suite.name for suite in suites.ALL)
+    every, by_name = (", ".join(suite.name for suite in suites.ALL if suite.by_name is asked)
+                      for asked in (False, True))
     parser = sub.add_parser("test", help="run the tests of the tool, the series and the kernel",
-                            description=f"Suites, in order: {names}. If all of them are skipped, the exit status is 4.")
+                            description=f"Suites, in order: {every}. Only if they are named: {by_name}. If all of them"
+                                        " are skipped, the exit status is 4.")
     parser.add_argument("--suite", metavar="NAME[,NAME]", help="only these suites")
     parser.add_argument("--board", choices=boards.names(), help="only the suites that run on this board")
     parser.add_argument("--quick", action="store_true", help="pytest, KUnit and one short boot only")
@@ -51,7 +53,9 @@ def run(args: argparse.Namespace) -> int:
 def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
     """The suites to run, in their own order. Raises UsageError for an unknown name and for an empty choice."""
     known = suites.QUICK if quick else suites.ALL
-    names = [name.strip() for name in named.split(",")] if named is not None else [suite.name for suite in known]
+    names = [suite.name for suite in known if not suite.by_name]
+    if named is not None:
+        names = [name.strip() for name in named.split(",")]
     for name in names:
         if name not in [suite.name for suite in known]:
             raise UsageError(f"no {'quick ' if quick else ''}suite is called {name!r}",

@@ -14,6 +14,7 @@ from ferry.suites import (
     memmap,
     migrc,
     module_switch,
+    outside,
     pytest,
     runs,
     selftests,
@@ -30,7 +31,8 @@ HOST = ""
 class Suite:
     """`board` is where it runs, HOST for this machine; `also` are boards on which it runs if the user names them.
 
-    A suite that is `alongside` occupies one CPU for long: other suites run at the same time.
+    A suite that is `alongside` occupies one CPU for long: other suites run at the same time. One that is `by_name`
+    takes so long that it runs only if the user names it.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Suite:
     run: Callable[[Context], list[Result]]
     alongside: bool = False
     also: tuple[str, ...] = ()
+    by_name: bool = False
 
 
 #: Short ones first.
@@ -62,6 +65,8 @@ ALL = (
           alongside=True),
     Suite(smoke.ARM64_NAME, "KUnit, selftests, integrity and module_switch, short, on arm64", smoke.ARM64_BOARD,
           smoke.run_arm64),
+    Suite(outside.NAME, "the kernel tree's selftests: nothing worse than on the unpatched kernel", "x86-numa",
+          outside.run, by_name=True),
 )
 
 #: With --quick: for daily work.

@@ -61,6 +61,11 @@ def select(migrator: str, **settings: object) -> tuple[str, ...]:
     return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
 
 
+def switch_on(setting: str) -> tuple[str, ...]:
+    """The shell line that writes 1 to a file below /sys/kernel/mm/migration."""
+    return (f"echo 1 >{_SYSFS}/{setting}",)
+
+
 def run_jobs(
     context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, expected: Sequence[splat.Report] = (),
     append: Sequence[str] = (),

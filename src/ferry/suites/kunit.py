@@ -20,7 +20,10 @@ from ferry.vm import boot
 NAME = "kunit"
 NUMA_NAME = "kunit-numa"
 #: Benchmarks are marked slow and are not tests.
-ASKED = ("kunit.autorun=1", "kunit.filter_glob=ferry*", "kunit.filter=speed>slow")
+ASKED = ("kunit.autorun=1", "kunit.filter=speed>slow")
+ALL = "kunit.filter_glob=ferry*"
+#: The tests of runs once more without memory cgroups, where folios have none.
+NO_MEMCG = ("kunit.filter_glob=ferry_runs*", "cgroup_disable=memory")
 SUITES_S = 240
 
 
@@ -31,20 +34,22 @@ def run(context: Context) -> list[Result]:
 
 def run_numa(context: Context) -> list[Result]:
     """On x86-numa."""
-    return run_on(context, NUMA_NAME, context.board)
+    return [*run_on(context, NUMA_NAME, context.board),
+            *run_on(context, NUMA_NAME, context.board, "no-memcg", NO_MEMCG)]
 
 
-def run_on(context: Context, name: str, board: Board) -> list[Result]:
-    """Boot once; the tests run before init and print their results on the console."""
+def run_on(context: Context, name: str, board: Board, prefix: str = "", append: tuple[str, ...] = (ALL,),
+           ) -> list[Result]:
+    """Boot once; the tests run before init and print their results on the console. `prefix` starts their names."""
     kernel = build.build(board, "ferry", debug=True)
-    console = context.logs / name / "console.log"
+    console = context.logs / "-".join(filter(None, (name, prefix))) / "console.log"
     started = time.monotonic()
     try:
         with progress.stage(f"{name}: {board.name}, debug kernel"):
             boot.boot(board, kernel, "true", timeout_s=board.boot_timeout_s + SUITES_S, share=console.parent,
-                      append=ASKED)
-        end = passed(name, "no splat", time.monotonic() - started, console)
+                      append=(*ASKED, *append))
+        end = passed(name, f"{prefix} no splat".strip(), time.monotonic() - started, console)
     except FerryError as cause:
         end = error(name, "boot", cause, time.monotonic() - started)
     lines = console.read_text(errors="replace").splitlines() if console.is_file() else []
-    return [*ktap.parse(name, "", lines, console), end]
+    return [*ktap.parse(name, prefix, lines, console), end]

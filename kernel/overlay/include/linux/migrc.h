@@ -66,7 +66,7 @@ enum migrc_seen {
 };
 
 /**
- * struct migrc_batch - one batch of migrate_pages(), zero on its stack at first
+ * struct migrc_batch - one batch of migrate_pages(), on its stack
  * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios for the quarantine
  * @nr_kept:	base pages of @sources
@@ -213,7 +213,7 @@ static inline unsigned long migrc_reclaim(void)
 
 /**
  * migrc_batch_begin() - begin a batch of migrate_pages()
- * @batch:	the batch, zero
+ * @batch:	the batch, not initialised
  * @from:	its folios
  * @reason:	reason of the migration
  *
@@ -223,8 +223,14 @@ static inline void migrc_batch_begin(struct migrc_batch *batch,
 				     struct list_head *from,
 				     enum migrate_reason reason)
 {
-	if (static_branch_unlikely(&migrc_used))
+	if (static_branch_unlikely(&migrc_used)) {
 		__migrc_batch_begin(batch, from, reason);
+		return;
+	}
+	/* If migrc is used from now on, nothing else of the batch is used */
+	batch->begun = false;
+	batch->mixed = false;
+	batch->seen = 0;
 }
 
 /**

@@ -18,7 +18,7 @@ struct mm_struct;
  * @mm:		the address space
  * @pages:	addresses
  * @nodes:	a node for each
- * @nr:		number of addresses
+ * @nr:		number of addresses, 0 if runs were off when the call began
  * @all:	also move folios that are mapped by other address spaces
  * @lru_disabled: lru_cache_disable() is in effect
  * @skip:	look-ups to leave out, first 0
@@ -140,16 +140,52 @@ static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 	return 0;
 }
 
-void ferry_lru_begin(struct ferry_lookup *lookup);
-bool ferry_lru_retry(struct ferry_lookup *lookup);
+void __ferry_lookup_begin(struct ferry_lookup *lookup);
+bool ferry_lookup_retry(struct ferry_lookup *lookup);
 
 /**
- * ferry_lru_end() - end a call of move_pages(2)
- * @lookup: as given to ferry_lru_begin()
+ * ferry_lookup_begin() - begin a call of move_pages(2)
+ * @lookup:	state of the call, not initialised
+ * @mm:		the address space
+ * @pages:	addresses
+ * @nodes:	a node for each
+ * @nr:		number of addresses
+ * @all:	also move folios that are mapped by other address spaces
+ *
+ * Disables the LRU batches of the CPUs, if runs are on only for a call of many
+ * pages. If runs are off now the whole call is as without them.
+ *
+ * Context: process context. May sleep.
+ */
+static inline void ferry_lookup_begin(struct ferry_lookup *lookup,
+				      struct mm_struct *mm,
+				      const void __user * __user *pages,
+				      const int __user *nodes,
+				      unsigned long nr, bool all)
+{
+	if (!static_branch_unlikely(&ferry_runs_enabled)) {
+		lookup->nr = 0;
+		lookup->lru_disabled = true;
+		lru_cache_disable();
+		return;
+	}
+	*lookup = (struct ferry_lookup) {
+		.mm = mm,
+		.pages = pages,
+		.nodes = nodes,
+		.nr = nr,
+		.all = all,
+	};
+	__ferry_lookup_begin(lookup);
+}
+
+/**
+ * ferry_lookup_end() - end a call of move_pages(2)
+ * @lookup: as given to ferry_lookup_begin()
  *
  * Context: process context.
  */
-static inline void ferry_lru_end(struct ferry_lookup *lookup)
+static inline void ferry_lookup_end(struct ferry_lookup *lookup)
 {
 	if (lookup->lru_disabled)
 		lru_cache_enable();
@@ -157,17 +193,21 @@ static inline void ferry_lru_end(struct ferry_lookup *lookup)
 
 #else /* !CONFIG_FERRY_RUNS */
 
-static inline void ferry_lru_begin(struct ferry_lookup *lookup)
+static inline void ferry_lookup_begin(struct ferry_lookup *lookup,
+				      struct mm_struct *mm,
+				      const void __user * __user *pages,
+				      const int __user *nodes,
+				      unsigned long nr, bool all)
 {
 	lru_cache_disable();
 }
 
-static inline bool ferry_lru_retry(struct ferry_lookup *lookup)
+static inline bool ferry_lookup_retry(struct ferry_lookup *lookup)
 {
 	return false;
 }
 
-static inline void ferry_lru_end(struct ferry_lookup *lookup)
+static inline void ferry_lookup_end(struct ferry_lookup *lookup)
 {
 	lru_cache_enable();
 }

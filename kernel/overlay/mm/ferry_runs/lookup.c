@@ -16,6 +16,11 @@
  * finds too little to be worth it, the next calls do nothing: twice as many
  * each time.
  *
+ * lru_cache_disable() waits for all CPUs, which costs more than the move of one
+ * page. move_pages(2) needs it because a folio in the batch of a CPU is on no
+ * list, or has one more reference. A call of few pages empties the batches of
+ * its own CPU only, and disables them if a folio cannot be isolated or moved.
+ *
  * Locking: mmap_lock -> page table lock, for at most 64 addresses; then the
  * lruvec lock.
  */
@@ -23,6 +28,7 @@
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
+#include <linux/swap.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
@@ -35,6 +41,12 @@
 
 /* Where hardly any was worth it, one in 256 still notices a change. */
 #define FERRY_LOOKUP_SKIP	255
+
+/*
+ * A call of fewer pages does without lru_cache_disable() at first. From this on
+ * its cost, of about one move, is small.
+ */
+#define FERRY_LRU_FEW	32
 
 /**
  * struct ferry_walk - where a look-up is
@@ -152,4 +164,30 @@ unsigned long __ferry_add_folios(struct ferry_lookup *lookup, unsigned long i,
 				      FERRY_LOOKUP_SKIP);
 	lookup->skip = lookup->penalty;
 	return i - first;
+}
+
+/* See ferry_lookup_begin(). */
+void __ferry_lookup_begin(struct ferry_lookup *lookup)
+{
+	lookup->lru_disabled = lookup->nr >= FERRY_LRU_FEW;
+	if (lookup->lru_disabled)
+		lru_cache_disable();
+	else
+		lru_add_drain();
+}
+
+/**
+ * ferry_lookup_retry() - disable the LRU batches after a folio was missed
+ * @lookup: the call
+ *
+ * Context: process context. May sleep.
+ * Return: true if that was not done before, so that it is worth another try.
+ */
+bool ferry_lookup_retry(struct ferry_lookup *lookup)
+{
+	if (lookup->lru_disabled)
+		return false;
+	lru_cache_disable();
+	lookup->lru_disabled = true;
+	return true;
 }

@@ -6,11 +6,6 @@
  * folio_add_lru() while a caller of migration has disabled the batches of the
  * CPUs by lru_cache_disable(). Runs take the lock once for up to 64 folios.
  *
- * lru_cache_disable() waits for all CPUs, which costs more than the move of one
- * page. move_pages(2) needs it because a folio in the batch of a CPU is on no
- * list, or has one more reference. A call of few pages empties the batches of
- * its own CPU only, and disables them if a folio cannot be isolated or moved.
- *
  * Locking: folio locks -> lruvec lock, with interrupts off for one run.
  */
 
@@ -19,12 +14,6 @@
 #include <trace/events/pagemap.h>
 
 #include "internal.h"
-
-/*
- * A call of fewer pages does without lru_cache_disable() at first. From this on
- * its cost, of about one move, is small.
- */
-#define FERRY_LRU_FEW	32
 
 /* Folios from the first on that are in the lruvec and zone of the first. */
 static unsigned int ferry_lru_stretch(struct folio **folios, unsigned int nr)
@@ -149,36 +138,4 @@ void ferry_lru_isolate(struct folio **folios, unsigned int nr,
 		node_stat_mod_folio(folios[i], NR_ISOLATED_ANON, n - file);
 		node_stat_mod_folio(folios[i], NR_ISOLATED_FILE, file);
 	}
-}
-
-/**
- * ferry_lru_begin() - prepare the LRU lists for a call of move_pages(2)
- * @lookup: the call
- *
- * Context: process context. May sleep.
- */
-void ferry_lru_begin(struct ferry_lookup *lookup)
-{
-	lookup->lru_disabled = !static_branch_unlikely(&ferry_runs_enabled) ||
-			       lookup->nr >= FERRY_LRU_FEW;
-	if (lookup->lru_disabled)
-		lru_cache_disable();
-	else
-		lru_add_drain();
-}
-
-/**
- * ferry_lru_retry() - disable the LRU batches after a folio was not available
- * @lookup: the call
- *
- * Context: process context. May sleep.
- * Return: true if that was not done before, so that it is worth another try.
- */
-bool ferry_lru_retry(struct ferry_lookup *lookup)
-{
-	if (lookup->lru_disabled)
-		return false;
-	lru_cache_disable();
-	lookup->lru_disabled = true;
-	return true;
 }

@@ -95,9 +95,11 @@ void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
 {
 	long pages = MIGRC_BATCH_PAGES;
 
-	INIT_LIST_HEAD(&batch->sources);
-	batch->begun = true;
-	batch->outer = current->migrc_batch;
+	*batch = (struct migrc_batch) {
+		.begun = true,
+		.outer = current->migrc_batch,
+		.sources = LIST_HEAD_INIT(batch->sources),
+	};
 	current->migrc_batch = NULL;
 	if (!READ_ONCE(migrc_enabled) || !migrc_reason_allowed(reason))
 		return;

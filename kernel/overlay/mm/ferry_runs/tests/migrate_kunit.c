@@ -4,14 +4,19 @@
  * fail, references of others, stale TLB entries, calls that find nothing.
  */
 
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/highmem.h>
+#include <linux/kthread.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/rmap.h>
 #include <linux/sched.h>
 #include <linux/swap.h>
 #include <linux/uaccess.h>
+#include <trace/events/migrate.h>
+#include <trace/events/pagemap.h>
 
 #include "fixture.h"
 
@@ -109,18 +114,24 @@ static void allow_cpus(void *mask)
 }
 
 /*
- * Stay on one CPU, whose TLB the test is about. The address space ran on
- * another one before: only then does the batch have the flush to do.
+ * Stay on one CPU, whose TLB the test is about. Only if the address space also
+ * ran on another one does the flush wait for the end of the batch.
  */
-static void stay(struct kunit *test, unsigned long address)
+static void stay(struct kunit *test, unsigned long address, bool batched)
 {
 	const struct cpumask *all = cpu_possible_mask;
 
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_cpus,
 							(void *)all), 0);
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(1)), 0);
-	KUNIT_ASSERT_EQ(test, put_user(0, (u32 __user *)address), 0);
+	if (batched) {
+		KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current,
+							   cpumask_of(1)), 0);
+		KUNIT_ASSERT_EQ(test, put_user(0, (u32 __user *)address), 0);
+	}
 	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
+	/* This takes CPUs that do not use the address space off its mask. */
+	if (!batched)
+		flush_tlb_mm(current->mm);
 }
 
 /* The first or the last page of a run, if the pages begin with a window. */
@@ -130,11 +141,8 @@ static bool at_end_of_run(unsigned int i)
 	       i % FERRY_RUN_FOLIOS == FERRY_RUN_FOLIOS - 1;
 }
 
-/*
- * An inaccessible PTE needs no flush. It must not hide that the others do,
- * whether it is the first or the last one of a run.
- */
-static void flush_beside_protnone(struct kunit *test)
+/* Migrate pages that the TLB has, and check that no write is lost. */
+static void check_flush(struct kunit *test, bool batched)
 {
 	unsigned int bits = HAS_YOUNG | HAS_DIRTY | HAS_WRITE | HAS_EXCLUSIVE;
 	unsigned long start = new_pages(test);
@@ -148,7 +156,7 @@ static void flush_beside_protnone(struct kunit *test)
 					    bits | HAS_PROTNONE);
 	/* This may take idle CPUs off the mask of the address space. */
 	flush_tlb_mm(current->mm);
-	stay(test, start + PAGE_SIZE);
+	stay(test, start + PAGE_SIZE, batched);
 	for (i = 0; i < PAGES; i++)
 		if (!at_end_of_run(i))
 			put_user(1, (u32 __user *)(start + i * PAGE_SIZE));
@@ -158,6 +166,21 @@ static void flush_beside_protnone(struct kunit *test)
 	for (i = 0; i < PAGES; i++)
 		KUNIT_EXPECT_EQ(test, read_page(test, start + i * PAGE_SIZE),
 				2);
+}
+
+/*
+ * An inaccessible PTE needs no flush. It must not hide that the others do,
+ * whether it is the first or the last one of a run.
+ */
+static void flush_beside_protnone(struct kunit *test)
+{
+	check_flush(test, true);
+}
+
+/* A flush that cannot be batched is done at once. */
+static void flush_at_once(struct kunit *test)
+{
+	check_flush(test, false);
 }
 
 /* Without a node each folio keeps its own, also where two nodes alternate. */
@@ -273,6 +296,129 @@ static void pinned_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
 }
 
+/* A list of folios that one of several tasks migrates. */
+struct migrating_task {
+	struct list_head folios;
+	struct completion done;
+	int left;
+};
+
+static int migrate_in_task(void *data)
+{
+	struct migrating_task *task = data;
+
+	task->left = migrate_to(&task->folios, 1);
+	complete(&task->done);
+	return 0;
+}
+
+/* Each task has its own runs: two at once move all of their folios so. */
+static void two_tasks(struct kunit *test)
+{
+	struct migrating_task tasks[2] = {};
+	unsigned int i, nr = 0;
+	u64 moved;
+
+	for (i = 0; i < ARRAY_SIZE(tasks); i++) {
+		INIT_LIST_HEAD(&tasks[i].folios);
+		init_completion(&tasks[i].done);
+		ferry_test_isolate_all(test, new_pages(test), &tasks[i].folios);
+	}
+	moved = ferry_test_stat(FERRY_RUN_MOVED);
+	for (i = 0; i < ARRAY_SIZE(tasks); i++)
+		nr += !IS_ERR(kthread_run(migrate_in_task, &tasks[i],
+					  "ferry_runs_test"));
+	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(tasks));
+	for (i = 0; i < nr; i++) {
+		wait_for_completion(&tasks[i].done);
+		KUNIT_EXPECT_EQ(test, tasks[i].left, 0);
+	}
+	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved,
+			nr * PAGES);
+}
+
+/* A page that is poisoned after the checks gets no migration entry. */
+static void poisoned_meanwhile(struct kunit *test)
+{
+	struct ferry_run run = { .nr = 1 };
+	unsigned long start = new_pages(test);
+	struct ferry_table table = {};
+	struct page_state state;
+	struct folio *src;
+	pte_t pte = {};
+
+	ferry_test_read(test, start, &state);
+	src = pfn_folio(state.pfn);
+	run.src[0] = src;
+	run.dst[0] = folio_alloc(GFP_HIGHUSER_MOVABLE, 0);
+	KUNIT_ASSERT_NOT_NULL(test, run.dst[0]);
+	run.dst[0]->migrate_info = 0;
+	folio_get(src);
+	folio_lock(src);
+	run.anon_vma = folio_get_anon_vma(src);
+	run.mapping = src->mapping;
+	run.first = src->index;
+	run.last = src->index;
+	SetPageHWPoison(&src->page);
+	ferry_unmap_run(&run);
+	if (ferry_table_enter(&table, current->mm, start))
+		pte = ptep_get(table.start + pte_index(start));
+	ferry_table_leave(&table);
+	KUNIT_EXPECT_TRUE(test, softleaf_is_hwpoison(softleaf_from_pte(pte)));
+	KUNIT_EXPECT_FALSE(test, folio_mapped(src));
+	ClearPageHWPoison(&src->page);
+	put_anon_vma(run.anon_vma);
+	folio_unlock(src);
+	folio_put(src);
+	folio_put(run.dst[0]);
+}
+
+/* How often the tracepoints of migration were hit. */
+struct trace_hits {
+	atomic_t set, removed, inserted;
+};
+
+static void count_set(void *data, unsigned long address, unsigned long pte,
+		      int order)
+{
+	atomic_inc(&((struct trace_hits *)data)->set);
+}
+
+static void count_removed(void *data, unsigned long address, unsigned long pte,
+			  int order)
+{
+	atomic_inc(&((struct trace_hits *)data)->removed);
+}
+
+static void count_inserted(void *data, struct folio *folio)
+{
+	atomic_inc(&((struct trace_hits *)data)->inserted);
+}
+
+/* Runs have the tracepoints of single folios. */
+static void traced(struct kunit *test)
+{
+	unsigned long start = new_pages(test);
+	struct trace_hits hits = {};
+	LIST_HEAD(folios);
+
+	ferry_test_isolate_all(test, start, &folios);
+	KUNIT_EXPECT_EQ(test, register_trace_set_migration_pte(count_set,
+							       &hits), 0);
+	KUNIT_EXPECT_EQ(test, register_trace_remove_migration_pte(count_removed,
+								  &hits), 0);
+	KUNIT_EXPECT_EQ(test, register_trace_mm_lru_insertion(count_inserted,
+							      &hits), 0);
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	unregister_trace_set_migration_pte(count_set, &hits);
+	unregister_trace_remove_migration_pte(count_removed, &hits);
+	unregister_trace_mm_lru_insertion(count_inserted, &hits);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_GE(test, atomic_read(&hits.set), PAGES);
+	KUNIT_EXPECT_GE(test, atomic_read(&hits.removed), PAGES);
+	KUNIT_EXPECT_GE(test, atomic_read(&hits.inserted), PAGES);
+}
+
 /* Make a call of move_pages(2) for all pages, its arguments in user memory. */
 static void new_lookup(struct kunit *test, unsigned long start, int node,
 		       struct ferry_lookup *lookup)
@@ -324,20 +470,25 @@ static void lookup_backs_off(struct kunit *test)
 	putback_movable_pages(&folios);
 }
 
-/* Whoever enables or disables runs during a call, the LRU batches are used. */
+/* Runs that are switched during a call leave the LRU batches enabled. */
 static void lru_batches_stay(struct kunit *test)
 {
-	struct ferry_lookup few = { .nr = 1 };
+	unsigned long start = new_pages(test);
+	struct ferry_lookup args, lookup;
+	LIST_HEAD(folios);
 
-	ferry_lru_begin(&few);
-	KUNIT_EXPECT_FALSE(test, few.lru_disabled);
-	static_branch_disable(&ferry_runs_enabled);
-	ferry_lru_end(&few);
+	new_lookup(test, start, 1, &args);
+	ferry_lookup_begin(&lookup, args.mm, args.pages, args.nodes, 1, false);
 	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
-	ferry_lru_begin(&few);
+	static_branch_disable(&ferry_runs_enabled);
+	ferry_lookup_end(&lookup);
+	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
+
+	ferry_lookup_begin(&lookup, args.mm, args.pages, args.nodes, 1, false);
 	KUNIT_EXPECT_TRUE(test, lru_cache_disabled());
 	static_branch_enable(&ferry_runs_enabled);
-	ferry_lru_end(&few);
+	KUNIT_EXPECT_EQ(test, ferry_add_folios(&lookup, 0, 1, &folios), 0);
+	ferry_lookup_end(&lookup);
 	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
 }
 
@@ -350,10 +501,14 @@ static int enable_runs(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(flush_beside_protnone),
+	KUNIT_CASE(flush_at_once),
 	KUNIT_CASE(first_is_unmapped),
 	KUNIT_CASE(no_node_is_the_own),
 	KUNIT_CASE(allocation_fails),
 	KUNIT_CASE(pinned_stay),
+	KUNIT_CASE(two_tasks),
+	KUNIT_CASE(poisoned_meanwhile),
+	KUNIT_CASE(traced),
 	KUNIT_CASE(lookup_backs_off),
 	KUNIT_CASE(lru_batches_stay),
 	{}
