@@ -113,25 +113,10 @@ static void allow_cpus(void *mask)
 	set_cpus_allowed_ptr(current, mask);
 }
 
-/*
- * Stay on one CPU, whose TLB the test is about. Only if the address space also
- * ran on another one does the flush wait for the end of the batch.
- */
-static void stay(struct kunit *test, unsigned long address, bool batched)
+static void run_on(struct kunit *test, unsigned int cpu)
 {
-	const struct cpumask *all = cpu_possible_mask;
-
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_cpus,
-							(void *)all), 0);
-	if (batched) {
-		KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current,
-							   cpumask_of(1)), 0);
-		KUNIT_ASSERT_EQ(test, put_user(0, (u32 __user *)address), 0);
-	}
-	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(0)), 0);
-	/* This takes CPUs that do not use the address space off its mask. */
-	if (!batched)
-		flush_tlb_mm(current->mm);
+	KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current, cpumask_of(cpu)),
+			0);
 }
 
 /* The first or the last page of a run, if the pages begin with a window. */
@@ -141,14 +126,23 @@ static bool at_end_of_run(unsigned int i)
 	       i % FERRY_RUN_FOLIOS == FERRY_RUN_FOLIOS - 1;
 }
 
-/* Migrate pages that the TLB has, and check that no write is lost. */
+/*
+ * Migrate pages that the TLB of one CPU has, and check that no write is lost.
+ * Only if the address space ran on another CPU, too, does the flush wait for
+ * the end of the batch.
+ */
 static void check_flush(struct kunit *test, bool batched)
 {
 	unsigned int bits = HAS_YOUNG | HAS_DIRTY | HAS_WRITE | HAS_EXCLUSIVE;
-	unsigned long start = new_pages(test);
+	const struct cpumask *all = cpu_possible_mask;
 	LIST_HEAD(folios);
+	unsigned long start;
 	unsigned int i;
 
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, allow_cpus,
+							(void *)all), 0);
+	run_on(test, 0);
+	start = new_pages(test);
 	KUNIT_ASSERT_TRUE(test, IS_ALIGNED(start, PMD_SIZE));
 	for (i = 0; i < PAGES; i++)
 		if (at_end_of_run(i))
@@ -156,7 +150,11 @@ static void check_flush(struct kunit *test, bool batched)
 					    bits | HAS_PROTNONE);
 	/* This may take idle CPUs off the mask of the address space. */
 	flush_tlb_mm(current->mm);
-	stay(test, start + PAGE_SIZE, batched);
+	if (batched) {
+		run_on(test, 1);
+		put_user(0, (u32 __user *)(start + PAGE_SIZE));
+		run_on(test, 0);
+	}
 	for (i = 0; i < PAGES; i++)
 		if (!at_end_of_run(i))
 			put_user(1, (u32 __user *)(start + i * PAGE_SIZE));
@@ -298,7 +296,9 @@ static void pinned_stay(struct kunit *test)
 
 /* A list of folios that one of several tasks migrates. */
 struct migrating_task {
+	struct task_struct *task;
 	struct list_head folios;
+	atomic_t *missing;
 	struct completion done;
 	int left;
 };
@@ -307,6 +307,9 @@ static int migrate_in_task(void *data)
 {
 	struct migrating_task *task = data;
 
+	atomic_dec(task->missing);
+	while (atomic_read(task->missing))
+		cpu_relax();
 	task->left = migrate_to(&task->folios, 1);
 	complete(&task->done);
 	return 0;
@@ -316,25 +319,30 @@ static int migrate_in_task(void *data)
 static void two_tasks(struct kunit *test)
 {
 	struct migrating_task tasks[2] = {};
-	unsigned int i, nr = 0;
+	atomic_t missing = ATOMIC_INIT(2);
+	unsigned int i;
 	u64 moved;
 
-	for (i = 0; i < ARRAY_SIZE(tasks); i++) {
-		INIT_LIST_HEAD(&tasks[i].folios);
-		init_completion(&tasks[i].done);
-		ferry_test_isolate_all(test, new_pages(test), &tasks[i].folios);
+	for (i = 0; i < 2; i++) {
+		struct migrating_task *task = &tasks[i];
+
+		INIT_LIST_HEAD(&task->folios);
+		init_completion(&task->done);
+		task->missing = &missing;
+		task->task = kthread_create_on_cpu(migrate_in_task, task, i,
+						   "ferry_runs_test/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task->task));
+		ferry_test_isolate_all(test, new_pages(test), &task->folios);
 	}
 	moved = ferry_test_stat(FERRY_RUN_MOVED);
-	for (i = 0; i < ARRAY_SIZE(tasks); i++)
-		nr += !IS_ERR(kthread_run(migrate_in_task, &tasks[i],
-					  "ferry_runs_test"));
-	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(tasks));
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < 2; i++)
+		wake_up_process(tasks[i].task);
+	for (i = 0; i < 2; i++) {
 		wait_for_completion(&tasks[i].done);
 		KUNIT_EXPECT_EQ(test, tasks[i].left, 0);
 	}
 	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved,
-			nr * PAGES);
+			2 * PAGES);
 }
 
 /* A page that is poisoned after the checks gets no migration entry. */
