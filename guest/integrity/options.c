@@ -38,7 +38,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
 		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
 		OPT_NUMBER("rest-ms", "N", &options->rest_ms, 1, 1000,
-			   "longest rest of a stressor between two operations (10)"),
+			   "longest rest of a stressor between two operations, and of ksmd (10)"),
 		OPT_NODE("from", &options->nodes[0], "one of the two nodes (0)"),
 		OPT_NODE("to", &options->nodes[1], "the other one (1)"),
 		OPT_LIST("only", "A,B,...", &options->only, stressor_known,

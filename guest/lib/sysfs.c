@@ -170,9 +170,12 @@ bool thp_allow_only(size_t folio_bytes, bool shmem)
 	return thp_forbid_all(shmem) && thp_allow(folio_bytes, shmem);
 }
 
-bool ksm_scan_fast(bool merge)
+bool ksm_scan_fast(bool merge, unsigned int rest_ms)
 {
+	char rest[16];
+
+	snprintf(rest, sizeof(rest), "%u", rest_ms);
 	return sysfs_set_until_exit(KSM_DIR "pages_to_scan", "2000") &&
-	       sysfs_set_until_exit(KSM_DIR "sleep_millisecs", "10") &&
+	       sysfs_set_until_exit(KSM_DIR "sleep_millisecs", rest) &&
 	       sysfs_set_until_exit(KSM_DIR "run", merge ? "1" : "0");
 }

@@ -49,9 +49,9 @@ bool thp_allow_only(size_t folio_bytes, bool shmem);
 #define KSM_DIR "/sys/kernel/mm/ksm/"
 
 /*
- * Until the program exits, ksmd scans many pages in short intervals; `merge` starts it. False and errno if the kernel
- * refuses.
+ * Until the program exits, ksmd scans many pages and rests for so many ms; `merge` starts it. False and errno if the
+ * kernel refuses.
  */
-bool ksm_scan_fast(bool merge);
+bool ksm_scan_fast(bool merge, unsigned int rest_ms);
 
 #endif

@@ -20,7 +20,7 @@ static void fixture_setup_ksm(struct fixture *fx)
 {
 	duplicates = fixture_map_anon(fx, fx->pages);
 	fixture_map_anon(fx, fx->pages);
-	if (!ksm_scan_fast(false))
+	if (!ksm_scan_fast(false, 10))
 		test_skip(fx, "no KSM (CONFIG_KSM)");
 }
 

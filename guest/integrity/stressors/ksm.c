@@ -26,7 +26,7 @@ static bool advise(const struct test_memory *mem, int advice)
 static const char *prepare(struct test_memory *mem)
 {
 	start_ns = clock_ns();
-	return ksm_scan_fast(true) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
+	return ksm_scan_fast(true, mem->options->rest_ms) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
 }
 
 static bool run_once(struct worker *worker)

@@ -11,11 +11,15 @@ from ferry.suites.result import Result
 from ferry.vm import guest_programs
 
 NAME = "runs"
-#: Another board on which the suite runs if the user names it.
-ALSO = ("zcu102",)
-THOROUGH_LOAD_S = 120
+#: Other boards on which the suite runs if the user names them.
+ALSO = ("zcu102", "x86-kasan")
+#: Pages to move in runs if the user names the suite, and a limit of that (s) on an emulated kernel with KASAN. The
+#: movers get most of the CPUs if the stressors rest longer.
+PAGES = 1_000_000
+REST_MS = 1000
+PAGES_S = 7200
 LOAD_S = 30
-AROUND_S = 120
+AROUND_S = 180
 
 
 def run(context: Context) -> list[Result]:
@@ -26,14 +30,22 @@ def run(context: Context) -> list[Result]:
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """guest/integrity under each load, on ext4 as in suites.integrity."""
     mtcopy = (guest_boot.load(kernel), *guest_boot.select("mtcopy", threads=2, nontemporal="never"))
-    return [_job(context, "off", 0), _job(context, "mtcopy", 0, mtcopy, "mtcopy"),
+    each = [_job(context, "off", 0), _job(context, "mtcopy", 0, mtcopy, "mtcopy"),
             _job(context, "migrc", 1, guest_boot.select("off"))]
+    return [*each, _million(context)] if context.thorough else each
 
 
 def _job(context: Context, name: str, migrc: int, setup: tuple[str, ...] = (), migrator: str = "") -> Job:
-    seconds = THOROUGH_LOAD_S if context.thorough else LOAD_S
+    return Job(NAME, name, _command(context, migrc, ""), LOAD_S + AROUND_S, setup, migrator)
+
+
+def _million(context: Context) -> Job:
+    more = f" --movers 2 --threads 1 --rest-ms {REST_MS} --in-runs {PAGES}"
+    return Job(NAME, "million", _command(context, 0, more), PAGES_S, guest_boot.select("off"))
+
+
+def _command(context: Context, migrc: int, more: str) -> str:
     script = guest_programs.script_line("runs.sh", migrc)
     disk = guest_programs.script_line("with-ext4.sh", integrity.DISK_MIB)
-    command = f"{script} {disk} {integrity.program(context)} --seconds {seconds}"
-    command += f" --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
-    return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)
+    return (f"{script} {disk} {integrity.program(context)} --seconds {LOAD_S}"
+            f" --leak-kb {integrity.WARMUP_LEAK_KIB} --file @{more}")
