@@ -68,7 +68,13 @@ def test_memory_is_added_if_the_board_has_some(tmp_path: Path, board: str, *, ad
     every, *others = migrc.jobs(here)
     for job in (every, migrc.faults_job(here)):
         assert any("add-memory.sh" in line for line in job.setup) == adds
-    assert not any(job.setup for job in others)
+    assert not any("add-memory.sh" in line or "mount" in line for job in others for line in job.setup)
+
+
+def test_every_test_also_runs_while_pages_move_in_runs(tmp_path: Path) -> None:
+    every, _, runs, used, integrity = migrc.jobs(context(tmp_path))
+    assert runs.command == every.command and runs.setup == ("echo 1 >/sys/kernel/mm/migration/runs",)
+    assert "stats/runs/moved" in used.command and integrity.setup == ("echo 0 >/sys/kernel/mm/migration/runs",)
 
 
 @pytest.mark.parametrize(("board", "thorough", "rounds"), [

@@ -61,9 +61,9 @@ def select(migrator: str, **settings: object) -> tuple[str, ...]:
     return (*lines, f"echo {migrator} >{_SYSFS}/migrator")
 
 
-def switch_on(setting: str) -> tuple[str, ...]:
-    """The shell line that writes 1 to a file below /sys/kernel/mm/migration."""
-    return (f"echo 1 >{_SYSFS}/{setting}",)
+def write(setting: str, value: int) -> tuple[str, ...]:
+    """The shell line that writes to a file below /sys/kernel/mm/migration."""
+    return (f"echo {value} >{_SYSFS}/{setting}",)
 
 
 def run_jobs(

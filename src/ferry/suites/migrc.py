@@ -119,7 +119,11 @@ def run(context: Context) -> list[Result]:
 
 def run_faults(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    return guest_boot.run_jobs(context, kernel, [faults_job(context)], FAULTS_NAME, expected=(CHECKER,))
+    job = faults_job(context)
+    jobs = [job]
+    if context.thorough:
+        jobs += _with_runs(dataclasses.replace(job, name=f"{FAULTS_NAME}-runs", setup=()))
+    return guest_boot.run_jobs(context, kernel, jobs, FAULTS_NAME, expected=(CHECKER,))
 
 
 def rounds(context: Context) -> int:
@@ -130,7 +134,10 @@ def rounds(context: Context) -> int:
 
 
 def jobs(context: Context, *choice: str) -> list[Job]:
-    """Every test; those of files also on ext4; then the integrity program, after which the script reads the checker."""
+    """Every test; those of files also on ext4; every test with pages that move in runs.
+
+    Then the integrity program, after which the script reads the checker.
+    """
     seconds = LOAD_S if context.thorough else SHORT_LOAD_S
     disk = guest_programs.script_line("with-ext4.sh")
     load = f"{guest_programs.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
@@ -140,8 +147,15 @@ def jobs(context: Context, *choice: str) -> list[Job]:
     return [
         Job(NAME, "stale_tlb", tests, MOST_TESTS * _limit(context), _setup(context)),
         Job(NAME, "stale_tlb-ext4", on_disk, len(FILES) * _limit(context)),
-        Job(NAME, "integrity", load, seconds + AROUND_S),
+        *_with_runs(Job(NAME, "stale_tlb-runs", tests, MOST_TESTS * _limit(context))),
+        Job(NAME, "integrity", load, seconds + AROUND_S, guest_boot.write("runs", 0)),
     ]
+
+
+def _with_runs(job: Job) -> list[Job]:
+    """The job with runs on, and a check that pages moved in runs."""
+    used = Job(job.suite, f"{job.name}-used", guest_programs.script_line("used.sh", "stats/runs/moved"), AROUND_S)
+    return [dataclasses.replace(job, setup=(*job.setup, *guest_boot.write("runs", 1))), used]
 
 
 def switch_job(context: Context) -> Job:

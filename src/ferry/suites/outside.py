@@ -62,6 +62,9 @@ class Side:
     counters: tuple[str, ...] = ()
 
 
+_ZRAM = "/sys/block/zram0/disksize"
+_SWAP_ON = (f'if [ "$(cat {_ZRAM})" = 0 ]; then echo 256M >{_ZRAM}; mkswap /dev/zram0 >&2; swapon /dev/zram0; fi',)
+
 #: The results of one boot of each side.
 Turn = Mapping[str, Sequence[Result]]
 
@@ -119,7 +122,7 @@ def _cases(turns: Sequence[Turn], programs: Sequence[Program]) -> list[str]:
 
 def _sides(context: Context) -> list[Side]:
     ours = build.build(context.board, "ferry", debug=True)
-    runs, migrc = guest_boot.switch_on("runs"), guest_boot.switch_on("migrc/enabled")
+    runs, migrc = guest_boot.write("runs", 1), guest_boot.write("migrc/enabled", 1)
     mtcopy = (guest_boot.load(ours), *guest_boot.select("mtcopy", threads=2))
     return [
         Side(STOCK, build.build(context.board, "stock", debug=True)),
@@ -136,13 +139,14 @@ def _turn(context: Context, sides: Sequence[Side], programs: Sequence[Program], 
     for side in sides:
         jobs = [_job(program, built[program.name], side.setup) for program in programs]
         if side.counters:
-            jobs.append(Job(NAME, f"{side.name} was used", guest_programs.script_line("used.sh", *side.counters), 60))
+            jobs.append(Job(NAME, f"used-{side.name}", guest_programs.script_line("used.sh", *side.counters), 60))
         turn[side.name] = guest_boot.run_jobs(context, side.kernel, jobs, f"{NAME}-{side.name}-{number}")
     return turn
 
 
 def _job(program: Program, path: Path, setup: tuple[str, ...]) -> Job:
-    """A program in a directory on ext4."""
-    enter = ("sh", "-c", shlex.quote('cd "$0" && exec "$@"'), "@", shlex.join([str(path), *program.arguments]))
-    command = " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *enter))
-    return Job(NAME, program.name, command, program.seconds, setup)
+    """A program in a directory on ext4, where it also finds itself; with swap in memory."""
+    run = shlex.join(["sh", "-c", 'cp "$1" "$0" && cd "$0" && shift && exec "$@"', "@", str(path),
+                      f"./{program.name}", *program.arguments])
+    command = f"{guest_programs.script_line('with-ext4.sh', DISK_MIB)} {run}"
+    return Job(NAME, program.name, command, program.seconds, (*_SWAP_ON, *setup))
