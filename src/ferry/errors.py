@@ -58,5 +58,7 @@ class TimedOut(FerryError):
     status = 124
 
 
+BUG = 70
+"""Exit status if ferry itself failed in a way that it does not know."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""

@@ -47,6 +47,17 @@ def test_errors_are_one_message_and_their_status(monkeypatch: pytest.MonkeyPatch
     assert said.err.count("ferry: ") == 1
     assert "Traceback" not in said.err
     assert not said.out
+    assert cli.main(["--verbose", "doctor"]) == status
+    said = capsys.readouterr()
+    assert said.err.count("\nferry: ") + said.err.startswith("ferry: ") == 1
+    assert ("Traceback" in said.err) == (not isinstance(error, KeyboardInterrupt))
+
+
+def test_a_bug_is_70_with_its_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "run", lambda args: {}["nothing"])
+    assert cli.main(["doctor"]) == errors.BUG == 70
+    said = capsys.readouterr()
+    assert "Traceback" in said.err and "a bug in ferry: KeyError: 'nothing'" in said.err
 
 
 def test_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

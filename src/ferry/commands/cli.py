@@ -9,11 +9,12 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType, ModuleType
 
 from ferry import __version__
-from ferry.errors import INTERRUPTED, FerryError
+from ferry.errors import BUG, INTERRUPTED, FerryError
 
 VERBS = (
     "doctor",
@@ -113,7 +114,7 @@ def main(argv: list[str] | None = None) -> int:
         return status
     except FerryError as error:
         if verbose:
-            raise
+            traceback.print_exc()
         report(error)
         return error.status
     except KeyboardInterrupt:
@@ -125,6 +126,10 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         if verbose:
-            raise
+            traceback.print_exc()
         report(_system_error(error))
         return FerryError.status
+    except Exception as error:
+        traceback.print_exc()
+        report(FerryError(f"a bug in ferry: {type(error).__name__}: {error}", hint="report it with these lines"))
+        return BUG
