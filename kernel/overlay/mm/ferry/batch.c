@@ -14,11 +14,9 @@
  *   - The source is locked and unmapped, and no TLB holds an entry for it, from
  *     before the copy until after the move. New references can come from the
  *     page cache only, and without the folio lock such a reference allows
- *     reading only. The exception is a pin through the page cache,
- *     memfd_pin_folios(): a pin that is taken, written through and dropped
- *     between copy and freeze loses its write. The same happens without the
- *     copy phase within the copy of one folio; with it, within the copy of the
- *     batch, which batch_max_us bounds.
+ *     reading only. A pin through the page cache, memfd_pin_folios(), waits for
+ *     the folio lock before its caller may write: the migration fails at the
+ *     freeze.
  *   - References that allow writing (pins) are older than the unmapping. A pin
  *     that is still held shows in the reference count, which ferry_eligible()
  *     checks before the copy: such a folio is not eligible. A pin that is no
