@@ -96,4 +96,5 @@ def test_each_side_has_its_features_on(guest: Guest, tmp_path: Path) -> None:
     assert not any("echo mtcopy" in line for line in runs[0].setup)
     assert "echo mtcopy >/sys/kernel/mm/migration/migrator" in both[0].setup
     assert "echo 1 >/sys/kernel/mm/migration/migrc/enabled" in both[0].setup
+    assert [job.migrator for job in both if job.migrator] == ["mtcopy"] and both[0].name == "migration"
     assert "used.sh stats/runs/moved" in runs[-1].command and "migrc/counters/folios" in both[-1].command

@@ -53,13 +53,15 @@ PROGRAMS = (
 class Side:
     """One of the kernels that are compared: `setup` are the shell lines that switch its features on.
 
-    `counters` below /sys/kernel/mm/migration must be above 0 in the end, else the programs tested nothing of ours.
+    The programs have tested nothing of ours unless `counters` below /sys/kernel/mm/migration are above 0 in the end,
+    and `migrator` has copied in the first program.
     """
 
     name: str
     kernel: Kernel
     setup: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
+    migrator: str = ""
 
 
 _ZRAM = "/sys/block/zram0/disksize"
@@ -127,8 +129,7 @@ def _sides(context: Context) -> list[Side]:
     return [
         Side(STOCK, build.build(context.board, "stock", debug=True)),
         Side("runs", ours, runs, ("stats/runs/moved",)),
-        Side("all", ours, (*mtcopy, *runs, *migrc),
-             ("stats/runs/moved", "stats/mtcopy/batches", "migrc/counters/folios")),
+        Side("all", ours, (*mtcopy, *runs, *migrc), ("stats/runs/moved", "migrc/counters/folios"), "mtcopy"),
     ]
 
 
@@ -137,16 +138,17 @@ def _turn(context: Context, sides: Sequence[Side], programs: Sequence[Program], 
     """Boot each side once, and run the programs in turn."""
     turn = {}
     for side in sides:
-        jobs = [_job(program, built[program.name], side.setup) for program in programs]
+        jobs = [_job(program, built[program.name], side) for program in programs]
         if side.counters:
             jobs.append(Job(NAME, f"used-{side.name}", guest_programs.script_line("used.sh", *side.counters), 60))
         turn[side.name] = guest_boot.run_jobs(context, side.kernel, jobs, f"{NAME}-{side.name}-{number}")
     return turn
 
 
-def _job(program: Program, path: Path, setup: tuple[str, ...]) -> Job:
+def _job(program: Program, path: Path, side: Side) -> Job:
     """A program in a directory on ext4, where it also finds itself; with swap in memory."""
     run = shlex.join(["sh", "-c", 'cp "$1" "$0" && cd "$0" && shift && exec "$@"', "@", str(path),
                       f"./{program.name}", *program.arguments])
     command = f"{guest_programs.script_line('with-ext4.sh', DISK_MIB)} {run}"
-    return Job(NAME, program.name, command, program.seconds, (*_SWAP_ON, *setup))
+    migrator = side.migrator if program is PROGRAMS[0] else ""
+    return Job(NAME, program.name, command, program.seconds, (*_SWAP_ON, *side.setup), migrator)
