@@ -90,7 +90,7 @@ def verdict(turns: Sequence[Turn], side: str, case: str) -> Result:
     reason = next((result.reason for turn in ran for result in turn[side] if result.name == case and result.reason),
                   "no result")
     name = f"{side}: {case}"
-    worse = [_BETTER.index(one) < _BETTER.index(other) for one, other in zip(ours, stock, strict=True)]
+    worse = [_below(one, other) for one, other in zip(ours, stock, strict=True)]
     if not any(worse):
         if Outcome.PASSED in ours:
             return passed(NAME, name)
@@ -99,13 +99,17 @@ def verdict(turns: Sequence[Turn], side: str, case: str) -> Result:
     return failed(NAME, name, said) if all(worse) else skipped(NAME, name, f"unstable: {said}")
 
 
+def _below(one: Outcome, other: Outcome) -> bool:
+    return _BETTER.index(one) < _BETTER.index(other)
+
+
 def _outcome(turn: Turn, side: str, case: str) -> Outcome:
     """A case that has no result, because its program crashed before, has failed."""
     return next((result.outcome for result in turn[side] if result.name == case), Outcome.FAILED)
 
 
 def _is_worse(turn: Turn, program: Program) -> bool:
-    return any(_BETTER.index(_outcome(turn, side, case)) < _BETTER.index(_outcome(turn, STOCK, case))
+    return any(_below(_outcome(turn, side, case), _outcome(turn, STOCK, case))
                for case in _cases([turn], [program]) for side in turn)
 
 
@@ -135,11 +139,11 @@ def _sides(context: Context) -> list[Side]:
 
 def _turn(context: Context, sides: Sequence[Side], programs: Sequence[Program], built: Mapping[str, Path],
           number: int) -> Turn:
-    """Boot each side once, and run the programs in turn."""
+    """Boot each side once, and run the programs in turn. The first turn has all of them, and so tests the counters."""
     turn = {}
     for side in sides:
         jobs = [_job(program, built[program.name], side) for program in programs]
-        if side.counters:
+        if side.counters and number == 1:
             jobs.append(Job(NAME, f"used-{side.name}", guest_programs.script_line("used.sh", *side.counters), 60))
         turn[side.name] = guest_boot.run_jobs(context, side.kernel, jobs, f"{NAME}-{side.name}-{number}")
     return turn
