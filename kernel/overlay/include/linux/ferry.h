@@ -5,7 +5,7 @@
 #include <linux/bits.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
-#include <linux/migrate_mode.h>
+#include <linux/migrate.h>
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
@@ -40,9 +40,11 @@ struct ferry_pair {
  * @nr:		pairs in use
  * @bytes:	sum of the folios' sizes
  * @dst_nid:	node of the first destination
- * @serial:	set by the migrator if the calling CPU copied alone. A batch
- *		larger than without a migrator then gains nothing, so the next
- *		one will not be larger
+ * @max_us:	microseconds that the copy should take at most
+ * @serial:	set by the migrator if the calling CPU copied alone, or if the
+ *		migrator rejects the batch because that CPU would have to. A
+ *		batch larger than without a migrator then gains nothing, so the
+ *		next one will not be larger
  * @pairs:	the folios; @offset ascends
  *
  * The caller of copy() owns the batch and every folio in it: when copy()
@@ -55,8 +57,52 @@ struct ferry_batch {
 	unsigned int nr;
 	size_t bytes;
 	int dst_nid;
+	unsigned long max_us;
 	bool serial;
 	struct ferry_pair pairs[FERRY_BATCH_FOLIOS];
+};
+
+/**
+ * struct ferry_gather - how migrate_pages_batch() gathers its batches
+ * @active:	the migrator that was selected when the call began may gain
+ *		from it; nothing else is valid without it
+ * @more:	the batch ended before all folios of the list were tried
+ * @single:	the batch has one folio
+ * @nr:		destinations that were allocated for the batch
+ * @bytes:	their size
+ * @limit:	bytes that the batch may have
+ * @get_new_folio: allocates a destination
+ * @put_new_folio: frees it, or NULL
+ * @private:	argument of both
+ * @destinations: those that are not in use yet; their source is in migrate_info
+ * @waited:	unmapped folios whose lock a task waits for
+ * @waited_dst:	their destinations, in the same order
+ * @undone:	those folios after they were unlocked
+ * @failed:	folio that get_new_folio() has failed for, or NULL
+ * @start:	time of the first unmapping, 0 before
+ * @unlocked:	time at which @waited was filled
+ *
+ * See mm/ferry/gather.c. On the stack of migrate_pages_batch().
+ */
+struct ferry_gather {
+#ifdef CONFIG_FERRY
+	bool active;
+	bool more;
+	bool single;
+	unsigned int nr;
+	size_t bytes;
+	size_t limit;
+	new_folio_t *get_new_folio;
+	free_folio_t *put_new_folio;
+	unsigned long private;
+	struct list_head destinations;
+	struct list_head waited;
+	struct list_head waited_dst;
+	struct list_head undone;
+	struct folio *failed;
+	u64 start;
+	u64 unlocked;
+#endif
 };
 
 /**
@@ -70,7 +116,8 @@ struct ferry_batch {
  *		allocate.
  * @disable:	called after it was deselected, when no CPU is inside @copy; may
  *		be NULL. May sleep.
- * @copy:	copies the batch and sets the status of each pair. Returns 0, or
+ * @copy:	copies the batch, with the memory tags of arm64's MTE, and sets
+ *		the status of each pair. Returns 0, or
  *		a negative errno if it rejects the whole batch, with no status
  *		changed. Called in process context with all folios locked: may
  *		sleep, must not allocate memory, must not take a folio lock,
@@ -100,27 +147,35 @@ DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 void __ferry_copy_folios(struct list_head *src_folios,
 			 struct list_head *dst_folios,
 			 enum migrate_reason reason);
+bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+			  enum migrate_reason reason);
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages);
-void __ferry_cut_batch(struct list_head *folios, struct list_head *batch);
 
-/**
- * ferry_copy_folios() - copy the eligible folios of a batch before the move
- * @src_folios:	locked, unmapped and flushed sources
- * @dst_folios:	their destinations, in the same order
- * @reason:	reason of the migration
- *
- * Sets FERRY_FOLIO_COPIED in the migrate_info of each destination whose content
- * is complete, and leaves all others to the move phase. Does nothing when off.
- *
- * Context: process context, folios of both lists locked. May sleep.
- */
-static inline void ferry_copy_folios(struct list_head *src_folios,
-				     struct list_head *dst_folios,
-				     enum migrate_reason reason)
-{
-	if (static_branch_unlikely(&ferry_enabled))
-		__ferry_copy_folios(src_folios, dst_folios, reason);
-}
+void __ferry_gather_init(struct ferry_gather *gather,
+			 const struct list_head *from,
+			 new_folio_t get_new_folio, free_folio_t put_new_folio,
+			 unsigned long private);
+void __ferry_gather_begin(struct ferry_gather *gather, struct list_head *from);
+bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,
+			 struct list_head *from,
+			 struct list_head *unmap_folios);
+struct folio *__ferry_get_destination(struct ferry_gather *gather,
+				      struct folio *src);
+bool __ferry_take_waited(struct ferry_gather *gather,
+			 struct list_head *unmap_folios,
+			 struct list_head *dst_folios);
+bool __ferry_gather_next(struct ferry_gather *gather, struct list_head *from,
+			 struct list_head *ret_folios);
+
+/* For mm/ferry_runs, which locks folios before migrate_pages_batch() does. */
+unsigned int ferry_gather_room(const struct ferry_gather *gather);
+bool ferry_gather_expired(struct ferry_gather *gather);
+void ferry_alloc_destinations(struct ferry_gather *gather,
+			      struct list_head *from);
+void ferry_add_destination(struct ferry_gather *gather, struct folio *src,
+			   struct folio *dst);
+struct folio *ferry_take_destination(struct ferry_gather *gather,
+				     struct folio *src);
 
 /**
  * ferry_batch_full() - check a batch against the limits of the migrator
@@ -135,30 +190,168 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
 				    unsigned long nr_pages,
 				    unsigned long max_pages)
 {
+	/* No batch is smaller than without a migrator. */
+	if (nr_pages < max_pages)
+		return false;
 	if (static_branch_unlikely(&ferry_large_batches))
 		return __ferry_batch_full(nr_folios, nr_pages);
-	return nr_pages >= max_pages;
+	return true;
 }
 
 /**
- * ferry_cut_batch() - move as many folios to a list as one batch may lock
- * @folios:	folios to migrate, taken from the front; not empty
- * @batch:	an empty list, receives at least one folio
+ * ferry_gather_init() - begin a call of migrate_pages_batch()
+ * @gather:	state of the call, not initialised
+ * @from:	folios to migrate
+ * @get_new_folio: allocates a destination
+ * @put_new_folio: frees it, or NULL
+ * @private:	argument of both
  *
- * Folios that were split from one large batch are too many for a second one.
- * Without an offload migrator the batch was small, and this takes all of them
- * together, as mm/migrate.c always did. It also takes all folios of one last
- * large batch if its migrator is deselected before the split.
- *
- * Context: any; the caller owns both lists.
+ * Context: any.
  */
-static inline void ferry_cut_batch(struct list_head *folios,
-				   struct list_head *batch)
+static inline void ferry_gather_init(struct ferry_gather *gather,
+				     const struct list_head *from,
+				     new_folio_t get_new_folio,
+				     free_folio_t put_new_folio,
+				     unsigned long private)
 {
-	if (static_branch_unlikely(&ferry_large_batches))
-		__ferry_cut_batch(folios, batch);
-	else
-		list_splice_init(folios, batch);
+	gather->active = false;
+	if (static_branch_unlikely(&ferry_enabled))
+		__ferry_gather_init(gather, from, get_new_folio, put_new_folio,
+				    private);
+}
+
+static inline bool ferry_gather_active(const struct ferry_gather *gather)
+{
+	return static_branch_unlikely(&ferry_enabled) && gather->active;
+}
+
+/**
+ * ferry_copy_folios() - copy the eligible folios of a batch before the move
+ * @gather:	state of the call of migrate_pages_batch()
+ * @src_folios:	locked, unmapped and flushed sources
+ * @dst_folios:	their destinations, in the same order
+ * @reason:	reason of the migration
+ *
+ * Sets FERRY_FOLIO_COPIED in the migrate_info of each destination whose content
+ * is complete, and leaves all others to the move phase. Does nothing unless
+ * @gather is active.
+ *
+ * Context: process context, folios of both lists locked. May sleep.
+ */
+static inline void ferry_copy_folios(const struct ferry_gather *gather,
+				     struct list_head *src_folios,
+				     struct list_head *dst_folios,
+				     enum migrate_reason reason)
+{
+	if (ferry_gather_active(gather))
+		__ferry_copy_folios(src_folios, dst_folios, reason);
+}
+
+/**
+ * ferry_copy_hugetlb() - copy a hugetlb folio before the move
+ * @dst:	destination
+ * @src:	source, unmapped and flushed
+ * @reason:	reason of the migration
+ *
+ * A hugetlb folio is a batch of its own, and the migrator splits it.
+ *
+ * Context: process context, both folios locked. May sleep.
+ * Return: true if @dst has the whole content.
+ */
+static inline bool ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+				      enum migrate_reason reason)
+{
+	return static_branch_unlikely(&ferry_enabled) &&
+	       __ferry_copy_hugetlb(dst, src, reason);
+}
+
+/**
+ * ferry_gather_begin() - begin a batch: allocate its destinations
+ * @gather:	state of the call
+ * @from:	folios to migrate, none of them locked by the caller
+ *
+ * Context: process context. May sleep as get_new_folio() does.
+ */
+static inline void ferry_gather_begin(struct ferry_gather *gather,
+				      struct list_head *from)
+{
+	if (ferry_gather_active(gather))
+		__ferry_gather_begin(gather, from);
+}
+
+/**
+ * ferry_gather_ends() - decide whether the batch ends before a folio
+ * @gather:	state of the call
+ * @src:	the next folio to unmap
+ * @from:	folios to migrate; if the batch ends, @src becomes the first one
+ * @unmap_folios: folios that are unmapped
+ *
+ * Context: any.
+ * Return: true if the caller must go on with the move now.
+ */
+static inline bool ferry_gather_ends(struct ferry_gather *gather,
+				     struct folio *src, struct list_head *from,
+				     struct list_head *unmap_folios)
+{
+	return ferry_gather_active(gather) &&
+	       __ferry_gather_ends(gather, src, from, unmap_folios);
+}
+
+/**
+ * ferry_get_destination() - the destination of a folio
+ * @gather:	state of the call
+ * @src:	the folio, not locked by the caller
+ * @get_new_folio: allocates it, if no migrator was selected in time
+ * @private:	its argument
+ *
+ * Context: process context. May sleep as @get_new_folio does if no folio of the
+ * batch is unmapped, or if no migrator is selected.
+ * Return: the destination, or NULL if there is no memory.
+ */
+static inline struct folio *ferry_get_destination(struct ferry_gather *gather,
+						  struct folio *src,
+						  new_folio_t get_new_folio,
+						  unsigned long private)
+{
+	if (ferry_gather_active(gather))
+		return __ferry_get_destination(gather, src);
+	return get_new_folio(src, private);
+}
+
+/**
+ * ferry_take_waited() - take out the folios whose lock a task waits for
+ * @gather:	state of the call; receives them in @waited and @waited_dst
+ * @unmap_folios: folios whose move has failed
+ * @dst_folios:	their destinations, in the same order
+ *
+ * Context: any.
+ * Return: true if there are any. The caller must undo their migration and put
+ * them in @gather->undone.
+ */
+static inline bool ferry_take_waited(struct ferry_gather *gather,
+				     struct list_head *unmap_folios,
+				     struct list_head *dst_folios)
+{
+	return ferry_gather_active(gather) &&
+	       __ferry_take_waited(gather, unmap_folios, dst_folios);
+}
+
+/**
+ * ferry_gather_next() - end a batch, and prepare the next one
+ * @gather:	state of the call
+ * @from:	receives the folios to migrate next
+ * @ret_folios:	receives those that have failed, if others are next
+ *
+ * Context: process context, no folio locked. May sleep.
+ * Return: true if there are folios to migrate.
+ */
+static inline bool ferry_gather_next(struct ferry_gather *gather,
+				     struct list_head *from,
+				     struct list_head *ret_folios)
+{
+	/* Even if the migrator was deselected: there may be destinations. */
+	return unlikely(gather->active) &&
+	       __ferry_gather_next(gather, from, ret_folios);
 }
 
 int ferry_register(const struct ferry_migrator *migrator);
@@ -170,10 +363,17 @@ bool ferry_cpu_idle(unsigned int cpu);
 
 #define FERRY_FOLIO_COPIED	0
 
-static inline void ferry_copy_folios(struct list_head *src_folios,
+static inline void ferry_copy_folios(const struct ferry_gather *gather,
+				     struct list_head *src_folios,
 				     struct list_head *dst_folios,
 				     enum migrate_reason reason)
 {
+}
+
+static inline bool ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+				      enum migrate_reason reason)
+{
+	return false;
 }
 
 static inline bool ferry_batch_full(unsigned int nr_folios,
@@ -183,10 +383,46 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
 	return nr_pages >= max_pages;
 }
 
-static inline void ferry_cut_batch(struct list_head *folios,
-				   struct list_head *batch)
+static inline void ferry_gather_init(struct ferry_gather *gather,
+				     const struct list_head *from,
+				     new_folio_t get_new_folio,
+				     free_folio_t put_new_folio,
+				     unsigned long private)
 {
-	list_splice_init(folios, batch);
+}
+
+static inline void ferry_gather_begin(struct ferry_gather *gather,
+				      struct list_head *from)
+{
+}
+
+static inline bool ferry_gather_ends(struct ferry_gather *gather,
+				     struct folio *src, struct list_head *from,
+				     struct list_head *unmap_folios)
+{
+	return false;
+}
+
+static inline struct folio *ferry_get_destination(struct ferry_gather *gather,
+						  struct folio *src,
+						  new_folio_t get_new_folio,
+						  unsigned long private)
+{
+	return get_new_folio(src, private);
+}
+
+static inline bool ferry_take_waited(struct ferry_gather *gather,
+				     struct list_head *unmap_folios,
+				     struct list_head *dst_folios)
+{
+	return false;
+}
+
+static inline bool ferry_gather_next(struct ferry_gather *gather,
+				     struct list_head *from,
+				     struct list_head *ret_folios)
+{
+	return false;
 }
 
 #endif /* CONFIG_FERRY */

@@ -6,6 +6,7 @@
 #include <linux/migrate_mode.h>
 #include <linux/migrc_check.h>
 #include <linux/migrc_file.h>
+#include <linux/migrc_tlb.h>
 #include <linux/mm.h>
 #include <linux/rmap.h>
 #include <linux/sched.h>
@@ -14,7 +15,7 @@
  * enum migrc_cause - cause of a deferred flush
  * @MIGRC_WRITE_FAULT:	a write fault makes a PTE writable
  * @MIGRC_SWAP_FAULT:	a fault maps a page of the swap cache writable
- * @MIGRC_UNMAP:	PTEs are zapped, moved or given another protection
+ * @MIGRC_PROTECT:	mprotect() or userfaultfd makes a PTE writable
  * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
  * @MIGRC_MIXED:	not all PTEs of a folio were read-only
  * @MIGRC_FILE:		a file is opened for writing
@@ -27,12 +28,13 @@
  * @MIGRC_OFF:		migrc was disabled
  * @MIGRC_NR_CAUSES:	their number
  *
- * The first four flush one address space, the others all of them.
+ * The first four do the pending flush of one page table, and others' with it;
+ * the others do all pending flushes.
  */
 enum migrc_cause {
 	MIGRC_WRITE_FAULT,
 	MIGRC_SWAP_FAULT,
-	MIGRC_UNMAP,
+	MIGRC_PROTECT,
 	MIGRC_GUP,
 	MIGRC_MIXED,
 	MIGRC_FILE,
@@ -69,16 +71,12 @@ enum migrc_seen {
  * struct migrc_batch - one batch of migrate_pages(), on its stack
  * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios for the quarantine
- * @nr_kept:	base pages of @sources
  * @nr_folios:	number of @sources
- * @budget:	base pages of @reserved that are not used yet
- * @reserved:	base pages that this batch reserved of the quarantine's bound
  * @nr_ptes:	PTEs of the batch whose flush was deferred
  * @nr_writable: mapped folios whose PTEs were not all read-only, or that had
  *		none
  * @seen:	&enum migrc_seen of the folio that is being unmapped
  * @folio_ptes:	PTEs of that folio whose flush was deferred
- * @lacking:	base pages of a folio for which there was no room
  * @ipis:	greatest number of CPUs that a flush of one of the mms would
  *		interrupt
  * @mm:		the last address space seen, to count @ipis once; never
@@ -91,13 +89,9 @@ struct migrc_batch {
 #ifdef CONFIG_MIGRC
 	struct migrc_batch *outer;
 	struct list_head sources;
-	unsigned long nr_kept;
 	unsigned long nr_folios;
-	long budget;
-	long reserved;
 	unsigned long nr_ptes;
 	unsigned long nr_writable;
-	long lacking;
 	unsigned int seen;
 	unsigned int folio_ptes;
 	bool begun;
@@ -121,16 +115,17 @@ struct migrc_batch {
 
 void migrc_mm_init(struct mm_struct *mm);
 void __migrc_mm_exit(struct mm_struct *mm);
-void __migrc_flush(struct mm_struct *mm, enum migrc_cause cause);
+void __migrc_flush(struct mm_struct *mm, const pte_t *ptep,
+		   enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
 
-void __migrc_balance(void);
+void __migrc_balance(int nid);
 unsigned long __migrc_reclaim(void);
 
-void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+void __migrc_batch_begin(struct migrc_batch *batch, unsigned long private,
 			 enum migrate_reason reason);
 void __migrc_batch_end(struct migrc_batch *batch);
-void migrc_more_room(struct migrc_batch *batch, long pages);
+void __migrc_batch_flush(void);
 unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 				     const struct folio *src);
 void __migrc_folio_not_migrated(struct migrc_batch *batch);
@@ -138,10 +133,9 @@ void __migrc_folio_resume(unsigned long state);
 unsigned long __migrc_folio_suspend(void);
 bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 			   pte_t pte);
-void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte);
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
+		     const pte_t *ptep, pte_t pte);
 bool __migrc_quarantine_folio(struct folio *src);
-void __migrc_numa_scan_begin(const struct vm_area_struct *vma);
-void __migrc_flush_unmap(struct mm_struct *mm);
 void __migrc_flush_tlb_mm(struct mm_struct *mm);
 
 /**
@@ -157,20 +151,23 @@ static inline void migrc_mm_exit(struct mm_struct *mm)
 }
 
 /**
- * migrc_flush() - do the pending flush of an address space
- * @mm:		the address space
+ * migrc_flush() - do the pending flush of a page table
+ * @mm:		its address space
+ * @ptep:	the PTE that is about to be made writable, or through which the
+ *		kernel is about to write
  * @cause:	the change that is about to be made
  *
- * The caller calls this before a change of a PTE of @mm, or of the page that it
- * maps, becomes visible. If no flush is pending, this does nothing.
+ * The caller calls this before the change becomes visible. If no PTE of the
+ * page table waits for its flush, this does nothing.
  *
- * Context: any with interrupts on; under the page table lock of the PTE in
- * question, so that the deferral of this PTE is visible.
+ * Context: any with interrupts on; under the lock of the page table, so that
+ * the deferral of this PTE is visible.
  */
-static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause)
+static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
+			       enum migrc_cause cause)
 {
 	if (static_branch_unlikely(&migrc_used)) {
-		__migrc_flush(mm, cause);
+		__migrc_flush(mm, ptep, cause);
 		/* For all other causes the change of the PTE is checked. */
 		if (cause == MIGRC_GUP)
 			migrc_check_assert_flushed(mm, cause);
@@ -190,14 +187,30 @@ static inline void migrc_drain(enum migrc_cause cause)
 }
 
 /**
+ * migrc_compaction_waits() - check whether compaction may defer flushes
+ * @order: the order that compaction is for
+ *
+ * Compaction for less than a pageblock needs each few sources that it moves
+ * to be free. That would cost as many drains as there are flushes to save.
+ *
+ * Context: any.
+ * Return: true if compaction defers flushes, and drains after each pageblock.
+ */
+static inline bool migrc_compaction_waits(int order)
+{
+	return order >= (int)pageblock_order;
+}
+
+/**
  * migrc_balance() - drain before kswapd checks the watermarks of its node
+ * @nid: the node
  *
  * Context: as for migrc_drain().
  */
-static inline void migrc_balance(void)
+static inline void migrc_balance(int nid)
 {
 	if (static_branch_unlikely(&migrc_used))
-		__migrc_balance();
+		__migrc_balance(nid);
 }
 
 /**
@@ -214,17 +227,17 @@ static inline unsigned long migrc_reclaim(void)
 /**
  * migrc_batch_begin() - begin a batch of migrate_pages()
  * @batch:	the batch, not initialised
- * @from:	its folios
+ * @private:	as given to migrate_pages()
  * @reason:	reason of the migration
  *
  * Context: process context. May sleep.
  */
 static inline void migrc_batch_begin(struct migrc_batch *batch,
-				     struct list_head *from,
+				     unsigned long private,
 				     enum migrate_reason reason)
 {
 	if (static_branch_unlikely(&migrc_used)) {
-		__migrc_batch_begin(batch, from, reason);
+		__migrc_batch_begin(batch, private, reason);
 		return;
 	}
 	/* If migrc is used from now on, nothing else of the batch is used */
@@ -318,7 +331,7 @@ static inline void migrc_folio_not_migrated(struct migrc_batch *batch)
 static inline void migrc_batch_flush(struct migrc_batch *batch)
 {
 	if (batch->mixed)
-		__migrc_drain(MIGRC_MIXED);
+		__migrc_batch_flush();
 }
 
 /**
@@ -391,8 +404,6 @@ static inline void migrc_fork_end(struct mm_struct *mm)
 	WRITE_ONCE(mm->migrc.forking, false);
 }
 
-extern struct migrc_batch migrc_numa_scan;
-
 /**
  * migrc_numa_scan_begin() - announce that NUMA balancing removes access from
  * PTEs
@@ -400,11 +411,8 @@ extern struct migrc_batch migrc_numa_scan;
  *	 write permission
  *
  * Until migrc_numa_scan_end() a flush of these PTEs is pending. If the VMA may
- * not be written, that flush does not hide an earlier write permission, and the
- * scan need not do a deferred flush: it removes access, a hinting fault
- * restores it, and until then a CPU that reads a source page reads the right
- * content. In other VMAs the hinting fault may also give write permission, so
- * the scan does the deferred flush as any other change does.
+ * not be written, that flush does not hide an earlier write permission, see
+ * migrc_read_only().
  *
  * Context: process context.
  */
@@ -412,8 +420,6 @@ static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma)
 {
 	mmap_assert_locked(vma->vm_mm);
 	atomic_inc(&vma->vm_mm->migrc.scans);
-	if (static_branch_unlikely(&migrc_used))
-		__migrc_numa_scan_begin(vma);
 }
 
 /**
@@ -424,24 +430,7 @@ static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma)
  */
 static inline void migrc_numa_scan_end(const struct vm_area_struct *vma)
 {
-	if (current->migrc_batch == &migrc_numa_scan)
-		current->migrc_batch = NULL;
 	atomic_dec(&vma->vm_mm->migrc.scans);
-}
-
-/**
- * migrc_flush_unmap() - migrc_flush() before PTEs are removed or changed
- * @mm: the address space
- *
- * Does nothing for a scan of memory that may not be written, see
- * migrc_numa_scan_begin().
- *
- * Context: as for migrc_flush().
- */
-static inline void migrc_flush_unmap(struct mm_struct *mm)
-{
-	if (static_branch_unlikely(&migrc_used))
-		__migrc_flush_unmap(mm);
 }
 
 /**
@@ -464,12 +453,14 @@ static inline void migrc_flush_tlb_mm(struct mm_struct *mm)
 
 static inline void migrc_mm_init(struct mm_struct *mm) { }
 static inline void migrc_mm_exit(struct mm_struct *mm) { }
-static inline void migrc_flush(struct mm_struct *mm, enum migrc_cause cause) { }
+static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
+			       enum migrc_cause cause) { }
 static inline void migrc_drain(enum migrc_cause cause) { }
-static inline void migrc_balance(void) { }
+static inline bool migrc_compaction_waits(int order) { return false; }
+static inline void migrc_balance(int nid) { }
 static inline unsigned long migrc_reclaim(void) { return 0; }
 static inline void migrc_batch_begin(struct migrc_batch *batch,
-				     struct list_head *from,
+				     unsigned long private,
 				     enum migrate_reason reason) { }
 static inline void migrc_batch_end(struct migrc_batch *batch) { }
 static inline unsigned long migrc_folio_unmapped(struct migrc_batch *batch,
@@ -492,7 +483,7 @@ static inline bool migrc_try_defer_pte(struct folio *src,
 }
 
 static inline void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
-				   pte_t pte) { }
+				   const pte_t *ptep, pte_t pte) { }
 static inline bool migrc_quarantine_folio(struct folio *src,
 					  unsigned long state)
 {
@@ -503,7 +494,6 @@ static inline void migrc_fork_begin(struct mm_struct *mm) { }
 static inline void migrc_fork_end(struct mm_struct *mm) { }
 static inline void migrc_numa_scan_begin(const struct vm_area_struct *vma) { }
 static inline void migrc_numa_scan_end(const struct vm_area_struct *vma) { }
-static inline void migrc_flush_unmap(struct mm_struct *mm) { }
 
 /* A macro, because without an MMU there may be no flush_tlb_mm(). */
 #define migrc_flush_tlb_mm(mm)	flush_tlb_mm(mm)

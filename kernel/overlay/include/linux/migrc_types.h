@@ -9,6 +9,7 @@
  * @deferred:	generation of the newest deferral, 0 if there never was one
  * @flushed:	generation at which the newest flush of the whole mm began
  * @gathered:	generation of the flush of all mms that includes this one
+ * @paid:	generation of the payment that includes this one
  * @node:	in the list of mms that may have a flush pending
  * @forking:	fork has write-protected PTEs and not flushed them yet; written
  *		under mmap_lock, read under the lock of the PTE in question
@@ -25,6 +26,7 @@ struct migrc_mm {
 	atomic64_t deferred;
 	atomic64_t flushed;
 	s64 gathered;
+	s64 paid;
 	struct list_head node;
 	bool forking;
 	atomic_t scans;
@@ -34,5 +36,8 @@ struct migrc_mm {
 #endif
 #endif
 };
+
+/* A page table for PTEs begins without a deferral, see mm/migrc/mm.c. */
+#define migrc_table_init(_ptdesc)	((_ptdesc)->pt_deferred = 0)
 
 #endif /* _LINUX_MIGRC_TYPES_H */

@@ -26,8 +26,16 @@
  *     the mark, and the retry copies the folio again.
  *   - A folio is eligible only if its migration callback consists of check,
  *     copy, freeze and switch (ferry_eligible()). A callback that does
- *     something else first, such as locking buffers, copies under more than the
- *     folio lock, so an early copy of its folio could be stale.
+ *     something else first may copy under more than the folio lock, so an early
+ *     copy of its folio could be stale. buffer_migrate_folio() locks the
+ *     buffers first, but it is only for file systems that access them under the
+ *     folio lock. So all that can be under way is a transfer that began before
+ *     the folio was locked: then a buffer is locked, and the folio is not
+ *     eligible. buffer_migrate_folio_norefs() makes no such demand.
+ *
+ * A hugetlb folio is a batch of its own, copied between its unmapping, which
+ * flushes the TLBs, and its move. Its mark is the return value of
+ * ferry_copy_hugetlb(), because folio->private has the flags of hugetlb.
  *
  * The mark (FERRY_FOLIO_COPIED) is a bit of the destination's migrate_info,
  * which exists only while the folio is on the list of destinations. The move
@@ -47,6 +55,8 @@
  * order is folio locks of both lists -> ferry_srcu -> locks of the migrator.
  */
 
+#include <linux/buffer_head.h>
+#include <linux/kasan-enabled.h>
 #include <linux/ktime.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
@@ -127,6 +137,34 @@ void ferry_batch_put(struct ferry_batch *batch)
 	clear_bit_unlock(slot, ferry_batches_busy);
 }
 
+/*
+ * A transfer of a single buffer locks the buffer, not the folio. It begins
+ * under the folio lock only, so none begins until the move.
+ */
+static bool ferry_buffers_idle(struct folio *src)
+{
+	struct buffer_head *head = folio_buffers(src), *bh = head;
+
+	if (!head)
+		return true;
+	do {
+		if (buffer_locked(bh))
+			return false;
+		bh = bh->b_this_page;
+	} while (bh != head);
+	return true;
+}
+
+/*
+ * An anonymous hugetlb folio moves by migrate_folio() as others do. Those of
+ * hugetlbfs have a callback of their own.
+ */
+static bool ferry_hugetlb_supported(struct folio *src)
+{
+	return folio_test_hugetlb(src) && folio_test_anon(src) &&
+	       !folio_contain_hwpoisoned_page(src);
+}
+
 /* This lists what may be copied early, so that anything new may not. */
 static bool ferry_supported(struct folio *dst, struct folio *src)
 {
@@ -134,7 +172,7 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 
 	/* hugetlb and movable_ops folios have a page type, others none. */
 	if (page_has_type(&src->page))
-		return false;
+		return ferry_hugetlb_supported(src);
 	if (folio_is_zone_device(src) || folio_is_zone_device(dst))
 		return false;
 	/* The move phase reports poison; a DMA engine may not even notice. */
@@ -146,10 +184,15 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 	mapping = folio_mapping(src);
 	if (!mapping)
 		return true;
+	if (mapping_inaccessible(mapping))
+		return false;
 	/* These callbacks do nothing but check, copy, freeze and switch. */
-	return !mapping_inaccessible(mapping) &&
-	       (mapping->a_ops->migrate_folio == migrate_folio ||
-		mapping->a_ops->migrate_folio == filemap_migrate_folio);
+	if (mapping->a_ops->migrate_folio == migrate_folio ||
+	    mapping->a_ops->migrate_folio == filemap_migrate_folio)
+		return true;
+	return IS_ENABLED(CONFIG_BUFFER_HEAD) &&
+	       mapping->a_ops->migrate_folio == buffer_migrate_folio &&
+	       ferry_buffers_idle(src);
 }
 
 /**
@@ -176,7 +219,35 @@ bool ferry_eligible(struct folio *dst, struct folio *src,
 	return true;
 }
 
-/* Mark the complete destinations of a copied batch, and count it. */
+/*
+ * Do what copy_highpage() does beside the copy, because not every migrator uses
+ * it: make the destination's KASAN tag match all memory tags. Compaction and
+ * memory offlining allocate destinations with a random tag (arm64
+ * KASAN_HW_TAGS). A later mprotect(PROT_MTE) by the owner changes the memory's
+ * tags, and with the old tag the kernel's next access through the linear map
+ * would fault.
+ */
+static void ferry_reset_kasan_tags(struct folio *dst)
+{
+	unsigned long i;
+
+	if (!kasan_hw_tags_enabled())
+		return;
+	for (i = 0; i < folio_nr_pages(dst); i++)
+		page_kasan_tag_reset(folio_page(dst, i));
+}
+
+/* Mark the complete destinations of a copied batch for the move phase. */
+static void ferry_mark_copied(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		if (likely(!batch->pairs[i].status))
+			batch->pairs[i].dst->migrate_info |= FERRY_FOLIO_COPIED;
+}
+
+/* Count a copied batch, and end what the migrator left out. */
 static void ferry_batch_finish(struct ferry_entry *entry,
 			       struct ferry_batch *batch, u64 ns)
 {
@@ -187,7 +258,7 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 		struct ferry_pair *pair = &batch->pairs[i];
 
 		if (likely(!pair->status)) {
-			pair->dst->migrate_info |= FERRY_FOLIO_COPIED;
+			ferry_reset_kasan_tags(pair->dst);
 			continue;
 		}
 		bytes -= folio_size(pair->src);
@@ -200,22 +271,23 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 	ferry_count(entry, FERRY_COPY_NS, ns);
 	ferry_count(entry, FERRY_FALLBACKS, batch->nr - copied);
 	if (batch->serial)
-		ferry_rate_reset(entry, batch);
+		ferry_gained_nothing(batch);
 	else
-		ferry_rate_update(entry, bytes, ns);
+		ferry_rate_update(batch->dst_nid, bytes, ns);
 }
 
-static void ferry_batch_copy(struct ferry_entry *entry,
+/* Return true if the migrator copied the batch; each pair has its status. */
+static bool ferry_batch_copy(struct ferry_entry *entry,
 			     struct ferry_batch *batch)
 {
 	u64 start;
 	int err;
 
 	if (!batch->nr)
-		return;
+		return false;
 	if (batch->bytes < READ_ONCE(ferry_batch_min_bytes)) {
 		ferry_count(entry, FERRY_SKIPPED_SMALL, 1);
-		return;
+		return false;
 	}
 	/*
 	 * The copy must see everything that was written through a pin before
@@ -232,12 +304,33 @@ static void ferry_batch_copy(struct ferry_entry *entry,
 	err = static_call(ferry_copy)(batch);
 	if (!err) {
 		ferry_batch_finish(entry, batch, ktime_get_ns() - start);
-		return;
+		return true;
 	}
 	trace_ferry_copy_end(entry->ops->name, err, 0, 0);
 	ferry_count(entry, FERRY_REJECTED, 1);
 	/* One CPU copies it now, in the move phase, with all of it locked. */
-	ferry_rate_reset(entry, batch);
+	ferry_gained_nothing(batch);
+	return false;
+}
+
+static void ferry_batch_clear(struct ferry_batch *batch)
+{
+	batch->nr = 0;
+	batch->bytes = 0;
+	batch->serial = false;
+	batch->max_us = READ_ONCE(ferry_batch_max_us);
+}
+
+static void ferry_batch_add(struct ferry_batch *batch, struct folio *src,
+			    struct folio *dst)
+{
+	batch->pairs[batch->nr++] = (struct ferry_pair) {
+		.src = src,
+		.dst = dst,
+		.offset = batch->bytes,
+		.status = -EINPROGRESS,
+	};
+	batch->bytes += folio_size(src);
 }
 
 /*
@@ -253,22 +346,13 @@ static void ferry_batch_fill(struct ferry_batch *batch,
 	unsigned int skipped[FERRY_NR_STATS] = {};
 	enum ferry_stat reason;
 
-	batch->nr = 0;
-	batch->bytes = 0;
-	batch->serial = false;
+	ferry_batch_clear(batch);
 	while (!list_entry_is_head(src, src_folios, lru) &&
 	       batch->nr < FERRY_BATCH_FOLIOS) {
-		if (ferry_eligible(dst, src, &reason)) {
-			struct ferry_pair *pair = &batch->pairs[batch->nr++];
-
-			pair->src = src;
-			pair->dst = dst;
-			pair->offset = batch->bytes;
-			pair->status = -EINPROGRESS;
-			batch->bytes += folio_size(src);
-		} else {
+		if (ferry_eligible(dst, src, &reason))
+			ferry_batch_add(batch, src, dst);
+		else
 			skipped[reason]++;
-		}
 		src = list_next_entry(src, lru);
 		dst = list_next_entry(dst, lru);
 	}
@@ -304,9 +388,42 @@ void __ferry_copy_folios(struct list_head *src_folios,
 	batch->reason = reason;
 	while (!list_entry_is_head(src, src_folios, lru)) {
 		ferry_batch_fill(batch, entry, src_folios, &src, &dst);
-		ferry_batch_copy(entry, batch);
+		if (ferry_batch_copy(entry, batch))
+			ferry_mark_copied(batch);
 	}
 	ferry_batch_put(batch);
 unlock:
 	srcu_read_unlock(&ferry_srcu, idx);
+}
+
+bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+			  enum migrate_reason reason)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+	struct ferry_entry *entry = ferry_selected();
+	struct ferry_batch *batch;
+	enum ferry_stat skipped;
+	bool copied = false;
+
+	if (!entry)
+		goto unlock;
+	if (!ferry_eligible(dst, src, &skipped)) {
+		ferry_count(entry, skipped, 1);
+		goto unlock;
+	}
+	batch = ferry_batch_get();
+	if (!batch) {
+		ferry_count(entry, FERRY_SKIPPED_NO_BUFFER, 1);
+		goto unlock;
+	}
+	batch->reason = reason;
+	ferry_batch_clear(batch);
+	ferry_batch_add(batch, src, dst);
+	/* One folio cannot be cut: as long as a CPU takes at 1 GB/s. */
+	batch->max_us = max(batch->max_us, batch->bytes / 1000);
+	copied = ferry_batch_copy(entry, batch) && !batch->pairs[0].status;
+	ferry_batch_put(batch);
+unlock:
+	srcu_read_unlock(&ferry_srcu, idx);
+	return copied;
 }

@@ -44,7 +44,6 @@ enum ferry_stat FERRY_STATS(FERRY_COUNTER_ID, FERRY_NR_STATS);
  * @knobs:	its directory of knobs, or NULL
  * @ops:	the migrator
  * @list:	in the registry's list, under ferry_mutex
- * @rate:	recent copy rate in bytes per microsecond, 0 when unknown
  * @stats:	counters
  */
 struct ferry_entry {
@@ -52,7 +51,6 @@ struct ferry_entry {
 	struct kobject *knobs;
 	const struct ferry_migrator *ops;
 	struct list_head list;
-	unsigned long rate;
 	atomic64_t stats[FERRY_NR_STATS];
 };
 
@@ -84,11 +82,12 @@ extern unsigned long ferry_batch_max_us;
 
 unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 			  unsigned long max_bytes);
-void ferry_limit_update(const struct ferry_entry *entry);
-void ferry_limit_refresh(void);
-void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns);
-void ferry_rate_reset(struct ferry_entry *entry,
-		      const struct ferry_batch *batch);
+unsigned long ferry_limit_to(int nid);
+unsigned long ferry_rate(int nid);
+void ferry_rate_update(int nid, size_t bytes, u64 ns);
+void ferry_gained_nothing(const struct ferry_batch *batch);
+bool ferry_may_gain(const struct list_head *from);
+void ferry_rates_forget(void);
 
 /* batch.c */
 bool ferry_eligible(struct folio *dst, struct folio *src,

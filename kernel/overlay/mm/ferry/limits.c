@@ -5,31 +5,42 @@
  * batch_min_bytes is the size below which the call of a migrator costs more
  * than it gains. The rest of this file bounds a batch from above.
  *
- * All folios of a batch are locked and unmapped until the last one is copied,
- * so a task that touches one of them waits. Without an offload migrator
+ * All folios of a batch are locked and unmapped until the last one is moved, so
+ * a task that touches one of them waits. Without an offload migrator
  * mm/migrate.c bounds a batch by 512 base pages, or by those of a PMD, which
  * are more where base pages are larger than 4 KiB. With an offload migrator
- * selected, mm/migrate.c ends a batch at the first of these:
+ * selected, a batch ends at the first of these:
  *
  *   - as many folios as that, so a batch never locks more than without it,
  *   - batch_max_bytes,
  *   - the bytes that the migrator copies in batch_max_us, according to the rate
- *     of its recent batches.
+ *     of its recent batches to the node of the first destination,
+ *   - batch_max_us after its first folio was unmapped: see gather.c.
  *
- * A batch may always be as large as without a migrator, which is also the limit
- * before the first batch has been measured.
+ * The first two bound the list that migrate_pages() cuts. The third is known
+ * when the first destination is allocated.
+ *
+ * A batch may always have as many bytes as without a migrator, which is also
+ * the limit before the first batch to a node has been measured.
  *
  * A larger batch is an advantage only because several CPUs or channels copy it.
  * If one CPU copied the last batch, because no other was idle or all DMA
  * channels were in use, the limit falls back to that of a batch without a
  * migrator: a larger one would only make its folios wait for CPU time together.
  *
+ * If no other CPU was idle, such a batch also had the cost of the copy phase
+ * for nothing. So after it the next FERRY_REST_LISTS lists that its CPU
+ * migrates go without the migrator: on a busy machine, or with one thread,
+ * migration then costs no more than when off. A list that is smaller than
+ * batch_min_bytes goes without it, too.
+ *
  * The limits are single words and are read without a lock. A batch that sees
  * an old value is the same as a batch that began before the write.
  */
 
-#include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/nodemask.h>
+#include <linux/percpu.h>
 #include <linux/sizes.h>
 
 #include "internal.h"
@@ -40,8 +51,18 @@ unsigned long ferry_batch_max_bytes = SZ_32M;
 /* A page fault on a migrating folio waits about as long as for a disk read. */
 unsigned long ferry_batch_max_us = 4000;
 
-/* Bytes that a batch may have now, set by ferry_limit_update(). */
-static unsigned long ferry_limit_bytes;
+/*
+ * Recent copy rates of the selected migrator to each node, in bytes per
+ * microsecond; 0 if unknown. Written and read without a lock: a lost update
+ * loses a sample of a running mean.
+ */
+static unsigned long ferry_rates[MAX_NUMNODES];
+
+/* So many that the cost of one list does not matter. */
+#define FERRY_REST_LISTS	64
+
+/* Lists that the CPU still migrates without the migrator. */
+static DEFINE_PER_CPU(unsigned int, ferry_rest);
 
 /**
  * ferry_limit() - compute the bytes that a batch may have
@@ -62,78 +83,125 @@ unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 }
 
 /**
- * ferry_limit_update() - set the limit from a migrator's rate
- * @entry: the selected migrator, NULL when off
+ * ferry_limit_to() - the bytes that a batch to a node may have now
+ * @nid: node of its first destination
  *
- * Context: any. Of several updates at once one takes effect.
+ * Context: any.
+ * Return: the limit in bytes.
  */
-void ferry_limit_update(const struct ferry_entry *entry)
+unsigned long ferry_limit_to(int nid)
 {
-	unsigned long rate = entry ? READ_ONCE(entry->rate) : 0;
-
-	WRITE_ONCE(ferry_limit_bytes,
-		   ferry_limit(rate, READ_ONCE(ferry_batch_max_us),
-			       READ_ONCE(ferry_batch_max_bytes)));
-}
-
-/** ferry_limit_refresh() - apply a limit that was written in sysfs */
-void ferry_limit_refresh(void)
-{
-	int idx = srcu_read_lock(&ferry_srcu);
-
-	ferry_limit_update(ferry_selected());
-	srcu_read_unlock(&ferry_srcu, idx);
+	return ferry_limit(ferry_rate(nid), READ_ONCE(ferry_batch_max_us),
+			   READ_ONCE(ferry_batch_max_bytes));
 }
 
 /**
- * ferry_rate_update() - add a batch to a migrator's mean rate
- * @entry:	the migrator
- * @bytes:	bytes that it copied, with more than the calling CPU
+ * ferry_rate() - the mean rate of recent batches to a node
+ * @nid: the node
+ *
+ * Context: any.
+ * Return: bytes per microsecond, 0 if unknown.
+ */
+unsigned long ferry_rate(int nid)
+{
+	return READ_ONCE(ferry_rates[nid]);
+}
+
+/**
+ * ferry_rate_update() - add a batch to the mean rate to a node
+ * @nid:	node of its first destination
+ * @bytes:	bytes that the migrator copied, with more than the calling CPU
  * @ns:		nanoseconds that the copy took
  *
- * Context: any. Updates may race: a lost one loses a sample of a running mean
- * over about eight.
- */
-void ferry_rate_update(struct ferry_entry *entry, size_t bytes, u64 ns)
-{
-	unsigned long old = READ_ONCE(entry->rate);
-	unsigned long now = div64_u64((u64)bytes * NSEC_PER_USEC, ns ?: 1);
-
-	WRITE_ONCE(entry->rate, old ? (7 * old + now) / 8 : now);
-	ferry_limit_update(entry);
-}
-
-/**
- * ferry_rate_reset() - forget a migrator's rate after one CPU copied a batch
- * @entry:	the migrator that copied on the calling CPU alone, or rejected
- * @batch:	the batch
- *
- * A batch of fewer than 512 base pages does not count: it may have been too
- * small for more than one CPU, however many were idle.
+ * The mean is over about eight batches.
  *
  * Context: any.
  */
-void ferry_rate_reset(struct ferry_entry *entry,
-		      const struct ferry_batch *batch)
+void ferry_rate_update(int nid, size_t bytes, u64 ns)
 {
-	if (batch->bytes < FERRY_BATCH_FOLIOS * PAGE_SIZE)
-		return;
-	WRITE_ONCE(entry->rate, 0);
-	ferry_limit_update(entry);
+	unsigned long old = ferry_rate(nid);
+	unsigned long now = div64_u64((u64)bytes * NSEC_PER_USEC, ns ?: 1);
+
+	WRITE_ONCE(ferry_rates[nid], old ? (7 * old + now) / 8 : now);
+}
+
+/**
+ * ferry_gained_nothing() - learn that the migrator gained nothing
+ * @batch: the batch, copied by the calling CPU alone, or rejected
+ *
+ * For the rate, a batch of fewer than 512 base pages does not count: it may
+ * have been too small for more than one CPU, however many were idle.
+ *
+ * Context: any.
+ */
+void ferry_gained_nothing(const struct ferry_batch *batch)
+{
+	if (batch->bytes >= FERRY_BATCH_FOLIOS * PAGE_SIZE)
+		WRITE_ONCE(ferry_rates[batch->dst_nid], 0);
+	if (batch->serial)
+		this_cpu_write(ferry_rest, FERRY_REST_LISTS);
+}
+
+static bool ferry_rests(void)
+{
+	unsigned int *rest = get_cpu_ptr(&ferry_rest);
+	bool rests = *rest;
+
+	*rest -= rests;
+	put_cpu_ptr(&ferry_rest);
+	return rests;
+}
+
+static bool ferry_is_larger(const struct list_head *from, size_t than)
+{
+	const struct folio *src;
+	size_t bytes = 0;
+
+	list_for_each_entry(src, from, lru) {
+		bytes += folio_size(src);
+		if (bytes > than)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * ferry_may_gain() - decide whether the migrator is used for a list
+ * @from: folios to migrate
+ *
+ * A list that is larger than without a migrator was made before a rest began,
+ * or by a task that has changed its CPU since. It must not be one batch.
+ *
+ * Context: any.
+ * Return: false if the list is to be migrated as without a migrator.
+ */
+bool ferry_may_gain(const struct list_head *from)
+{
+	size_t min = READ_ONCE(ferry_batch_min_bytes);
+
+	if (min && !ferry_is_larger(from, min - 1))
+		return false;
+	return !ferry_rests() || ferry_is_larger(from, FERRY_STOCK_BYTES);
+}
+
+/** ferry_rates_forget() - forget all that was learned of another migrator */
+void ferry_rates_forget(void)
+{
+	unsigned int cpu;
+	int nid;
+
+	for (nid = 0; nid < MAX_NUMNODES; nid++)
+		WRITE_ONCE(ferry_rates[nid], 0);
+	for_each_possible_cpu(cpu)
+		per_cpu(ferry_rest, cpu) = 0;
 }
 
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages)
 {
+	unsigned long max_bytes = READ_ONCE(ferry_batch_max_bytes);
+
+	if (raw_cpu_read(ferry_rest))
+		max_bytes = 0;
 	return nr_folios >= FERRY_LOCKED_FOLIOS ||
-	       nr_pages << PAGE_SHIFT >= max(READ_ONCE(ferry_limit_bytes),
-					     FERRY_STOCK_BYTES);
-}
-
-void __ferry_cut_batch(struct list_head *folios, struct list_head *batch)
-{
-	unsigned long nr = 0;
-
-	do {
-		list_move_tail(folios->next, batch);
-	} while (!list_empty(folios) && ++nr < FERRY_LOCKED_FOLIOS);
+	       nr_pages << PAGE_SHIFT >= max(max_bytes, FERRY_STOCK_BYTES);
 }

@@ -39,16 +39,44 @@ static int ferry_place_cmp(const void *a, const void *b)
 	       cmp_int(x->rank, y->rank) ?: cmp_int(x->cpu, y->cpu);
 }
 
-static unsigned int ferry_llc_rank(unsigned int cpu)
-{
-	unsigned int other, rank = 0;
+/* A last-level cache: one of its CPUs, and how many have a rank. */
+struct ferry_llc {
+	unsigned int cpu;
+	unsigned int nr;
+};
 
-	for_each_online_cpu(other) {
-		if (other >= cpu)
+static unsigned int ferry_llc_rank(struct ferry_llc *llcs,
+				   unsigned int *nr_llcs, unsigned int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < *nr_llcs; i++)
+		if (cpus_share_cache(llcs[i].cpu, cpu))
+			return llcs[i].nr++;
+	llcs[(*nr_llcs)++] = (struct ferry_llc) { .cpu = cpu, .nr = 1 };
+	return 0;
+}
+
+/* In @places and @llcs there is room for nr_cpu_ids. */
+static unsigned int ferry_place_all(int nid, struct ferry_place *places,
+				    struct ferry_llc *llcs)
+{
+	unsigned int cpu, nr = 0, nr_llcs = 0;
+
+	for_each_online_cpu(cpu) {
+		if (nr == nr_cpu_ids)
 			break;
-		rank += cpus_share_cache(cpu, other);
+		cond_resched();
+		/* Isolated CPUs are for other work. */
+		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
+			continue;
+		places[nr++] = (struct ferry_place) {
+			.distance = node_distance(cpu_to_node(cpu), nid),
+			.rank = ferry_llc_rank(llcs, &nr_llcs, cpu),
+			.cpu = cpu,
+		};
 	}
-	return rank;
+	return nr;
 }
 
 /**
@@ -58,8 +86,8 @@ static unsigned int ferry_llc_rank(unsigned int cpu)
  * @max:	room in @cpus
  *
  * The order is out of date when a CPU goes online or offline; callers then call
- * again. The time is quadratic in the number of CPUs, so this is for set-up and
- * not for each batch.
+ * again. The time grows with the CPUs times the caches, so this is for set-up
+ * and not for each batch.
  *
  * Context: process context. Allocates memory, may sleep.
  * Return: number of CPUs in @cpus, 0 if memory is short.
@@ -67,27 +95,16 @@ static unsigned int ferry_llc_rank(unsigned int cpu)
 unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max)
 {
 	struct ferry_place *places = kvmalloc_objs(*places, nr_cpu_ids);
-	unsigned int cpu, i, nr = 0;
+	struct ferry_llc *llcs = kvmalloc_objs(*llcs, nr_cpu_ids);
+	unsigned int i, nr = 0;
 
-	if (!places)
-		return 0;
-	for_each_online_cpu(cpu) {
-		if (nr == nr_cpu_ids)
-			break;
-		cond_resched();
-		/* Unbound works do not run on isolated CPUs. */
-		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
-			continue;
-		places[nr++] = (struct ferry_place) {
-			.distance = node_distance(cpu_to_node(cpu), nid),
-			.rank = ferry_llc_rank(cpu),
-			.cpu = cpu,
-		};
-	}
+	if (places && llcs)
+		nr = ferry_place_all(nid, places, llcs);
 	sort(places, nr, sizeof(*places), ferry_place_cmp, NULL);
 	nr = min(nr, max);
 	for (i = 0; i < nr; i++)
 		cpus[i] = places[i].cpu;
+	kvfree(llcs);
 	kvfree(places);
 	return nr;
 }

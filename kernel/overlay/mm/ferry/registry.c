@@ -52,8 +52,8 @@ static void ferry_replace(struct ferry_entry *entry)
 {
 	struct ferry_entry *old = ferry_switch(entry);
 
-	/* The last batches of the old one may have set its limit again. */
-	ferry_limit_update(entry);
+	/* Those of the old one, whose last batch has ended. */
+	ferry_rates_forget();
 	if (!old)
 		return;
 	if (old->ops->disable)

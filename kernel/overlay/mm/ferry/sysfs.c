@@ -31,11 +31,11 @@ static struct kobject *ferry_stats_root;
 
 static struct attribute *ferry_limit_attrs[] = {
 	FERRY_KNOB_NUMBER(batch_min_bytes, &ferry_batch_min_bytes,
-			  0, SZ_1G, ferry_limit_refresh),
+			  0, SZ_1G, NULL),
 	FERRY_KNOB_NUMBER(batch_max_bytes, &ferry_batch_max_bytes,
-			  512 * PAGE_SIZE, SZ_1G, ferry_limit_refresh),
+			  512 * PAGE_SIZE, SZ_1G, NULL),
 	FERRY_KNOB_NUMBER(batch_max_us, &ferry_batch_max_us,
-			  1, USEC_PER_SEC, ferry_limit_refresh),
+			  1, USEC_PER_SEC, NULL),
 	NULL,
 };
 

@@ -5,8 +5,8 @@
  * Migration of a batch has two hooks for runs. This is the first one:
  *
  *   1. ferry_sort_runs() brings the folios of each run together.
- *   2. The destinations of a run are allocated before the first source is
- *      locked, so that no task waits for an allocation.
+ *   2. The destinations of a run are allocated before its first source is
+ *      locked.
  *   3. The sources are locked, if that needs no waiting, and all checks of
  *      the first step, which took no lock, are repeated.
  *   4. ferry_unmap_run() unmaps them.
@@ -23,12 +23,18 @@
  * parts are so large that flushes take a seventh of the time, up to the whole
  * batch.
  *
+ * A part is never larger than the batch of 512 base pages that waits together
+ * without runs, and like that one it allocates some destinations, here those of
+ * its next run, while other folios of it are unmapped.
+ *
  * A migrator gains more from a larger batch. If one is selected, step 6 is left
  * out: the unmapped folios are handed over to the batch, each in the state in
  * which migrate_folio_unmap() leaves it. The batch flushes the TLBs, the
  * migrator copies, and the second hook, ferry_move_runs(), moves the runs.
  * Folios that step 6 could not move take the same way. The code for single
- * folios moves or undoes the rest.
+ * folios moves or undoes the rest. Such a batch follows mm/ferry/gather.c: all
+ * its destinations are allocated before step 3 of the first run, and after
+ * batch_max_us no further run is unmapped.
  *
  * Locking: see mm/ferry_runs/walk.c.
  */
@@ -62,6 +68,7 @@ static u64 ferry_folio_ns;
  * @put_new_folio: frees it, or NULL
  * @private:	argument of both
  * @reason:	reason of the migration
+ * @gather:	state of the batch for mm/ferry
  * @migrc:	state of the batch for mm/migrc
  * @counts:	number of folios by result
  */
@@ -75,6 +82,7 @@ struct ferry_runs_batch {
 	free_folio_t *put_new_folio;
 	unsigned long private;
 	enum migrate_reason reason;
+	struct ferry_gather *gather;
 	struct migrc_batch *migrc;
 	unsigned int counts[FERRY_RUN_NR_STATS];
 };
@@ -113,13 +121,14 @@ static unsigned int ferry_alloc_bulk(struct ferry_run *run,
 }
 
 /*
- * Allocate a destination for each source. The bulk allocation gives up early,
- * for example below the low watermark; the caller's own function does the rest.
+ * Allocate a destination for each source, and return how many there are. The
+ * bulk allocation gives up early, for example below the low watermark; the
+ * caller's own function does the rest.
  */
-static bool ferry_alloc_targets(struct ferry_runs_batch *batch,
-				struct ferry_run *run)
+static unsigned int ferry_alloc_targets(struct ferry_runs_batch *batch,
+					struct ferry_run *run)
 {
-	unsigned int i, nr = 0;
+	unsigned int nr = 0;
 
 	if (batch->get_new_folio == alloc_migration_target)
 		nr = ferry_alloc_bulk(run, (void *)batch->private);
@@ -129,9 +138,6 @@ static bool ferry_alloc_targets(struct ferry_runs_batch *batch,
 		if (!run->dst[nr])
 			break;
 	}
-	for (i = nr; i < run->nr; i++)
-		ferry_leave_source(batch, run->src[i], FERRY_RUN_NO_MEMORY);
-	run->nr = nr;
 	return nr;
 }
 
@@ -201,20 +207,78 @@ static bool ferry_lock_run(struct ferry_runs_batch *batch,
 	return nr;
 }
 
-/* Take folios of one run from the sorted list. */
-static void ferry_take_run(struct ferry_run *run, struct list_head *sorted)
+/* Find the run in the sorted list that begins with @first. */
+static void ferry_find_run(struct ferry_run *run, struct folio *first,
+			   struct list_head *sorted)
 {
-	struct folio *first = list_first_entry(sorted, struct folio, lru);
-	struct folio *folio;
+	struct folio *folio = first;
 
 	run->anon_vma = NULL;
 	run->nr = 0;
-	list_for_each_entry(folio, sorted, lru) {
+	list_for_each_entry_from(folio, sorted, lru) {
 		if (run->nr == FERRY_RUN_FOLIOS ||
 		    (run->nr && !ferry_same_run(first, folio)))
 			break;
 		run->src[run->nr++] = folio;
 	}
+}
+
+/*
+ * Allocate the destinations of a batch that follows mm/ferry/gather.c. Nothing
+ * of it is locked.
+ */
+static noinline_for_stack void ferry_alloc_batch(struct ferry_runs_batch *batch,
+						 struct list_head *sorted)
+{
+	struct folio *src = list_first_entry(sorted, struct folio, lru);
+	struct ferry_gather *gather = batch->gather;
+	struct ferry_run run __uninitialized;	/* 1 KiB */
+	unsigned int i, nr, room;
+
+	while (!list_entry_is_head(src, sorted, lru)) {
+		room = ferry_gather_room(gather);
+		if (src == gather->failed || !room)
+			return;
+		cond_resched();
+		ferry_find_run(&run, src, sorted);
+		run.nr = min(run.nr, room);
+		nr = ferry_alloc_targets(batch, &run);
+		for (i = 0; i < nr; i++)
+			ferry_add_destination(gather, run.src[i], run.dst[i]);
+		if (nr < run.nr) {
+			gather->failed = run.src[nr];
+			batch->counts[FERRY_RUN_NO_MEMORY] += run.nr - nr;
+			return;
+		}
+		src = list_next_entry(run.src[nr - 1], lru);
+	}
+	ferry_alloc_destinations(gather, batch->from);
+}
+
+/*
+ * Take the destinations that ferry_alloc_batch() allocated, or allocate them
+ * now. The sources without one do not belong to the run. Return whether any do.
+ */
+static bool ferry_get_targets(struct ferry_runs_batch *batch,
+			      struct ferry_run *run)
+{
+	unsigned int i, nr = 0;
+
+	if (batch->gather->active) {
+		for (; nr < run->nr; nr++) {
+			run->dst[nr] = ferry_take_destination(batch->gather,
+							      run->src[nr]);
+			if (!run->dst[nr])
+				break;
+		}
+	} else {
+		nr = ferry_alloc_targets(batch, run);
+		for (i = nr; i < run->nr; i++)
+			ferry_leave_source(batch, run->src[i],
+					   FERRY_RUN_NO_MEMORY);
+	}
+	run->nr = nr;
+	return nr;
 }
 
 static void ferry_undo_run(struct ferry_runs_batch *batch,
@@ -292,15 +356,16 @@ static bool ferry_get_mapping(struct ferry_run *run)
 	return run->anon_vma;
 }
 
-/* Unmap the next run of the list. Return whether there is memory. */
+/* Unmap the next run of the list. Return whether it has destinations. */
 static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 			     struct list_head *sorted)
 {
 	struct ferry_run run __uninitialized;	/* 1 KiB */
 
 	cond_resched();
-	ferry_take_run(&run, sorted);
-	if (!ferry_alloc_targets(batch, &run))
+	ferry_find_run(&run, list_first_entry(sorted, struct folio, lru),
+		       sorted);
+	if (!ferry_get_targets(batch, &run))
 		return false;
 	if (!ferry_lock_run(batch, &run))
 		return true;
@@ -350,7 +415,7 @@ static void ferry_finish_unmapped(struct ferry_runs_batch *batch,
 				  struct list_head *unmap_folios,
 				  struct list_head *dst_folios)
 {
-	if (batch->nr_unmapped && !static_branch_unlikely(&ferry_enabled))
+	if (batch->nr_unmapped && !batch->gather->active)
 		ferry_move_unmapped(batch);
 	list_splice_tail_init(&batch->unmapped, unmap_folios);
 	list_splice_tail_init(&batch->targets, dst_folios);
@@ -365,6 +430,7 @@ unsigned int __ferry_migrate_runs(struct list_head *from,
 				  free_folio_t put_new_folio,
 				  unsigned long private,
 				  enum migrate_reason reason,
+				  struct ferry_gather *gather,
 				  struct migrc_batch *migrc)
 {
 	struct ferry_runs_batch batch = {
@@ -375,16 +441,23 @@ unsigned int __ferry_migrate_runs(struct list_head *from,
 		.put_new_folio = put_new_folio,
 		.private = private,
 		.reason = reason,
+		.gather = gather,
 		.migrc = migrc,
 	};
-	unsigned int folios = ferry_flush_folios();
+	unsigned int part = gather->active ? UINT_MAX : ferry_flush_folios();
 	LIST_HEAD(sorted);
 
 	batch.counts[FERRY_RUN_UNSUPPORTED] = ferry_sort_runs(from, &sorted);
-	while (!list_empty(&sorted) && ferry_unmap_next(&batch, &sorted))
-		if (batch.nr_unmapped >= folios)
+	if (gather->active)
+		ferry_alloc_batch(&batch, &sorted);
+	while (!list_empty(&sorted) && ferry_unmap_next(&batch, &sorted)) {
+		if (gather->active && batch.nr_unmapped &&
+		    ferry_gather_expired(gather))
+			break;
+		if (batch.nr_unmapped >= part)
 			ferry_finish_unmapped(&batch, unmap_folios,
 					      dst_folios);
+	}
 	ferry_finish_unmapped(&batch, unmap_folios, dst_folios);
 	list_splice_tail(&sorted, from);
 	ferry_run_count(batch.counts);

@@ -3,6 +3,7 @@
 #define _MM_FERRY_RUNS_H
 
 #include <linux/compat.h>
+#include <linux/ferry.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/migrate.h>
@@ -46,6 +47,7 @@ unsigned int __ferry_migrate_runs(struct list_head *from,
 				  free_folio_t put_new_folio,
 				  unsigned long private,
 				  enum migrate_reason reason,
+				  struct ferry_gather *gather,
 				  struct migrc_batch *migrc);
 unsigned int __ferry_move_runs(struct list_head *unmap_folios,
 			       struct list_head *dst_folios,
@@ -89,6 +91,7 @@ static inline unsigned long ferry_add_folios(struct ferry_lookup *lookup,
  * @private:	argument of both
  * @mode:	mode of the migration
  * @reason:	reason of the migration
+ * @gather:	state of the batch for mm/ferry
  * @migrc:	state of the batch for mm/migrc
  *
  * Leaves each folio that was unmapped and not moved in the state in which
@@ -106,6 +109,7 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
 					      unsigned long private,
 					      enum migrate_mode mode,
 					      enum migrate_reason reason,
+					      struct ferry_gather *gather,
 					      struct migrc_batch *migrc)
 {
 	if (static_branch_unlikely(&ferry_runs_enabled) &&
@@ -113,7 +117,7 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
 	    !list_is_singular(from))
 		return __ferry_migrate_runs(from, unmap_folios, dst_folios,
 					    get_new_folio, put_new_folio,
-					    private, reason, migrc);
+					    private, reason, gather, migrc);
 	return 0;
 }
 
@@ -227,6 +231,7 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
 					      unsigned long private,
 					      enum migrate_mode mode,
 					      enum migrate_reason reason,
+					      struct ferry_gather *gather,
 					      struct migrc_batch *migrc)
 {
 	return 0;

@@ -90,7 +90,7 @@ static __always_inline pte_t ferry_clear_pte(struct folio *src,
 	defer = migrc_try_defer_pte(src, vma, TTU_DEFER_FLUSH, pte);
 	pte = ptep_get_and_clear(mm, address, ptep);
 	if (defer)
-		migrc_defer_pte(mm, address, pte);
+		migrc_defer_pte(mm, address, ptep, pte);
 	else
 		ferry_add_cleared(cleared, mm, address, pte);
 	migrc_folio_suspend(dst);

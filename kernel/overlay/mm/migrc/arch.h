@@ -16,9 +16,9 @@
 
 #ifdef CONFIG_X86
 
-static inline void migrc_arch_flush(struct mm_struct *mm)
+static inline void migrc_arch_flush(struct mm_struct *mm, bool freed_tables)
 {
-	flush_tlb_mm_range(mm, 0, TLB_FLUSH_ALL, 0, false);
+	flush_tlb_mm_range(mm, 0, TLB_FLUSH_ALL, 0, freed_tables);
 }
 
 static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
@@ -36,6 +36,16 @@ static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)
 	if (cpu_feature_enabled(X86_FEATURE_INVLPGB))
 		return 0;
 	return cpus - (cpus && cpumask_test_cpu(raw_smp_processor_id(), mask));
+}
+
+/* The number of CPUs that a flush of @batch interrupts. */
+static inline unsigned int
+migrc_arch_batch_ipis(const struct arch_tlbflush_unmap_batch *batch)
+{
+	unsigned int cpus = cpumask_weight(&batch->cpumask);
+
+	return cpus - cpumask_test_cpu(raw_smp_processor_id(),
+				       &batch->cpumask);
 }
 
 /* The broadcasts that unmapping @ptes in one batch would have sent. */
@@ -57,7 +67,7 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
  * (contpte_convert()).
  */
 
-static inline void migrc_arch_flush(struct mm_struct *mm)
+static inline void migrc_arch_flush(struct mm_struct *mm, bool freed_tables)
 {
 	flush_tlb_mm(mm);
 }
@@ -73,6 +83,12 @@ static inline void migrc_arch_gather(struct arch_tlbflush_unmap_batch *batch,
 }
 
 static inline unsigned int migrc_arch_ipis(const struct mm_struct *mm)
+{
+	return 0;
+}
+
+static inline unsigned int
+migrc_arch_batch_ipis(const struct arch_tlbflush_unmap_batch *batch)
 {
 	return 0;
 }

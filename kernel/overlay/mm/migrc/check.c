@@ -19,7 +19,8 @@
  * together with that of other pages (batched), and the record remains until
  * then. Until that flush reclaim may, with and without migrc, remove the page
  * from its file, mark a page of tmpfs dirty because it cannot be swapped out,
- * and a fault may map another page. The same page may not become writable.
+ * and a fault may map another page. The same page may not become writable. The
+ * same holds while an mmu_gather of the address space has not flushed yet.
  *
  * Limits:
  *
@@ -34,8 +35,7 @@
  * unless a flushed record of the same address exists.
  *
  * Locking: migrc_check_lock protects the records. Page table lock ->
- * migrc_check_lock, with interrupts off. migrc_waits_since is written under the
- * lock of the quarantine and read without it.
+ * migrc_check_lock, with interrupts off.
  */
 
 #include <kunit/static_stub.h>
@@ -102,8 +102,6 @@ static struct hlist_head migrc_by_addr[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_src[1 << MIGRC_HASH_BITS];
 static struct hlist_head migrc_by_dst[1 << MIGRC_HASH_BITS];
 static HLIST_HEAD(migrc_batched);
-/* The checker's clock when the oldest source in quarantine was added. */
-static s64 migrc_waits_since = S64_MAX;
 
 static struct hlist_head *addr_head(const struct mm_struct *mm,
 				    unsigned long addr)
@@ -461,6 +459,7 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr,
 			hlist_add_head(&record->by_dst,
 				       pfn_head(migrc_by_dst, record->dst));
 		} else if (record->dst != pte_pfn(pte) &&
+			   !mm_tlb_flush_pending(mm) &&
 			   !current->migrc_batch) {
 			/* Migration may move it on, and adds a record. */
 			return "a PTE maps another page before its flush";
@@ -479,7 +478,8 @@ static const char *check_dst(unsigned long pfn, bool batched,
 		if (record->dst != pfn || record->src == pfn ||
 		    !record_is_live(record))
 			continue;
-		if (record->flusher && !batched)
+		if (!batched &&
+		    (record->flusher || mm_tlb_flush_pending(record->mm)))
 			continue;
 		*found = record;
 		return "a page becomes writable, but TLBs map its source";
@@ -624,36 +624,6 @@ void migrc_check_failed(unsigned long pfn)
 
 	if (record)
 		migrc_check_report("a page fails that TLBs still map", record);
-}
-
-/**
- * migrc_check_waits() - record that the quarantine is no longer empty, or is
- * @waits: a first folio was added
- *
- * Context: under the lock of the quarantine.
- */
-void migrc_check_waits(bool waits)
-{
-	WRITE_ONCE(migrc_waits_since,
-		   waits ? atomic64_read(&migrc_check_clock) : S64_MAX);
-}
-
-/**
- * migrc_check_drained() - check a drain of the lists of free pages
- * @start: value of migrc_check_begin() before the drain
- *
- * Context: process context.
- */
-void migrc_check_drained(s64 start)
-{
-	/*
-	 * If __migrc_drain() found no room taken, another drain released the
-	 * room after it wrote migrc_waits_since.
-	 */
-	smp_rmb();
-	if (READ_ONCE(migrc_waits_since) < start)
-		migrc_check_report("a page is in quarantine after a drain",
-				   NULL);
 }
 
 static int __init migrc_check_start(void)

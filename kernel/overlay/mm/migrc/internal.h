@@ -7,7 +7,7 @@
 #include <linux/migrc.h>
 
 /* Limit of a batch of migrate_pages(), without an offload migrator. */
-#define MIGRC_BATCH_PAGES	512L
+#define MIGRC_BATCH_PAGES	512
 
 /* The counters; the flushes are last, in the order of enum migrc_cause. */
 #define MIGRC_STATS(TYPE, _last) {				\
@@ -18,11 +18,10 @@
 	TYPE(MIGRC_AVOIDED_BROADCASTS, avoided_broadcasts)	\
 	TYPE(MIGRC_SKIPPED_WRITABLE, skipped_writable)		\
 	TYPE(MIGRC_SKIPPED_FILE, skipped_file)			\
-	TYPE(MIGRC_SKIPPED_FULL, skipped_full)			\
 	TYPE(MIGRC_SKIPPED_PAUSED, skipped_paused)		\
 	TYPE(MIGRC_FLUSHED_WRITE_FAULT, flushed_write_fault)	\
 	TYPE(MIGRC_FLUSHED_SWAP_FAULT, flushed_swap_fault)	\
-	TYPE(MIGRC_FLUSHED_UNMAP, flushed_unmap)		\
+	TYPE(MIGRC_FLUSHED_PROTECT, flushed_protect)		\
 	TYPE(MIGRC_FLUSHED_GUP, flushed_gup)			\
 	TYPE(MIGRC_FLUSHED_MIXED, flushed_mixed)		\
 	TYPE(MIGRC_FLUSHED_FILE, flushed_file)			\
@@ -46,6 +45,8 @@ enum migrc_stat MIGRC_STATS(FERRY_COUNTER_ID, MIGRC_NR_STATS);
 enum migrc_fault {
 	/* a folio of an open file is deferred */
 	MIGRC_FAIL_FILE_RECHECK = MIGRC_NR_CAUSES,
+	/* migration entries are not flushed */
+	MIGRC_FAIL_ENTRY,
 	MIGRC_FAIL_PENDING,		/* deferred while a flush is pending */
 	MIGRC_FAIL_FORK,		/* deferred before fork has flushed */
 	MIGRC_FAIL_QUARANTINE,		/* sources are freed at once */
@@ -73,7 +74,6 @@ void migrc_check_exit(struct mm_struct *mm);
 void migrc_check_deferred(struct mm_struct *mm, unsigned long addr, pte_t pte);
 bool migrc_check_pending(void);
 void migrc_check_flushed(struct mm_struct *mm, s64 start);
-void migrc_check_waits(bool waits);
 void migrc_check_report_rearm(void);
 
 #else
@@ -89,7 +89,6 @@ static inline void migrc_check_deferred(struct mm_struct *mm,
 					unsigned long addr, pte_t pte) { }
 static inline bool migrc_check_pending(void) { return true; }
 static inline void migrc_check_flushed(struct mm_struct *mm, s64 start) { }
-static inline void migrc_check_waits(bool waits) { }
 
 #endif /* CONFIG_MIGRC_DEBUG */
 
@@ -113,12 +112,14 @@ extern bool migrc_enabled;
 extern atomic64_t migrc_flushed_gen;
 
 bool migrc_flush_pending(const struct mm_struct *mm);
+bool migrc_table_pending(const struct mm_struct *mm, const pte_t *ptep);
 s64 migrc_generation(void);
-void migrc_mm_defer(struct mm_struct *mm);
+void migrc_mm_defer(struct mm_struct *mm, const pte_t *ptep);
 void migrc_flush_mms(void);
 
 /* unmap.c */
-bool migrc_read_only(const struct vm_area_struct *vma);
+bool migrc_read_only(const struct folio *src,
+		     const struct vm_area_struct *vma);
 
 /* file.c */
 bool migrc_file_eligible(const struct folio *folio);
@@ -127,10 +128,10 @@ bool migrc_file_commit(const struct folio *folio);
 /* quarantine.c */
 extern unsigned long migrc_max_age_ms;
 
-long migrc_reserve(long pages);
-void migrc_unreserve(long pages);
 void migrc_quarantine(struct migrc_batch *batch);
+unsigned long migrc_node_quarantined(int nid);
 unsigned long migrc_quarantined(void);
+unsigned long migrc_being_freed(void);
 unsigned long migrc_quarantine_peak(void);
 unsigned int migrc_quarantine_oldest_ms(void);
 unsigned long migrc_bound(void);
@@ -145,5 +146,6 @@ extern const struct attribute_group migrc_counters_group;
 
 void migrc_count(enum migrc_stat stat, unsigned long n);
 void migrc_count_flush(enum migrc_cause cause);
+void migrc_count_paid(unsigned int ipis, unsigned long broadcasts);
 
 #endif /* _MM_MIGRC_INTERNAL_H */

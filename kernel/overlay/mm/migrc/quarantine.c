@@ -3,36 +3,43 @@
  * DOC: The quarantine
  *
  * A source folio whose flush was deferred is not freed. Migration keeps its
- * reference, and the folio waits in the quarantine, in no free list. So no
- * allocation returns a page that a TLB still maps, and no unrelated task has to
- * flush for one. All folios leave together by a drain: one flush for all
- * address spaces, after which the references are dropped.
+ * reference, and the folio waits in the quarantine of its node, in no free
+ * list. So no allocation returns a page that a TLB still maps, and no unrelated
+ * task has to flush for one. All folios leave together by a drain: one flush
+ * for all address spaces, after which the references are dropped.
  *
  * A drain happens
  *
- *   - when the next batch may not fit under the bound: the migrating task
- *     drains;
+ *   - when the sources of a batch do not fit under the bound of their node: the
+ *     migrating task drains;
  *   - when the oldest folio is max_age_ms old: a worker drains;
  *   - when memory is short (reclaim.c);
  *   - when the kernel drains other caches of free pages, or cannot proceed with
  *     pages that are neither free nor in use: drain_all_pages(), a compacted
- *     block, a block that goes offline, a memory failure.
+ *     block, a range that is isolated or goes offline, a memory failure.
  *
- * The bound always holds: a batch reserves its room before it defers a flush,
- * and defers no more than it reserved.
+ * The bound holds for the quarantine, and does not count the batches in
+ * progress, which are as large as migrate_pages() makes them. A batch drains at
+ * its end, when it holds no folio locked. The batch of an allocation within
+ * another batch does not: the outer one has folios locked, so the worker
+ * drains.
  *
  * Life cycle:
  *
  *   1. migrc_quarantine() adds the folios at the end of their batch. All their
  *      PTEs have been cleared and recorded (mm.c) before that.
- *   2. A drain removes the folios from the list.
- *   3. Then it begins the flush.
- *   4. Then it frees them.
+ *   2. A drain removes the folios from the lists.
+ *   3. Then it flushes.
+ *   4. Then it frees them. Meanwhile migrc_freeing counts them, so that a
+ *      caller that needs the pages can wait for a drain that began before its
+ *      own.
  *
- * Locking: migrc_drain_mutex serialises drains. migrc_lock protects the list
- * and its size. migrc_drain_mutex -> migrc_lock; migrc_drain_mutex ->
- * migrc_mms_lock. A drain allocates nothing under the mutex, and takes no other
- * lock that reclaim holds, so reclaim may take the mutex.
+ * Locking: migrc_drain_mutex is held while folios are taken and flushed, not
+ * while they are freed: its holder never does more than one flush. Each node
+ * has a lock for its list and its size. migrc_drain_mutex -> migrc_flush_mutex
+ * (mm.c); migrc_drain_mutex -> lock of a node. A drain allocates nothing, and
+ * takes no other lock that reclaim holds, so reclaim may drain; it does not
+ * wait for the mutex.
  */
 
 #include <linux/folio_batch.h>
@@ -40,7 +47,9 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -50,82 +59,92 @@
 #define MIGRC_BOUND_MAX		(SZ_256M >> PAGE_SHIFT)
 #define MIGRC_AGE_MS		1000
 
-static DEFINE_MUTEX(migrc_drain_mutex);
-static DEFINE_SPINLOCK(migrc_lock);
-static LIST_HEAD(migrc_folios);
-static unsigned long migrc_pages;	/* of migrc_folios */
-static unsigned long migrc_peak;
-static unsigned long migrc_since;	/* jiffies when the first one came */
+/**
+ * struct migrc_node - the quarantine of a memory node
+ * @lock:	protects all fields
+ * @folios:	the folios, the oldest first
+ * @pages:	their size in base pages
+ * @peak:	the greatest @pages since boot
+ * @since:	jiffies when the first folio came
+ * @checked:	the checker's clock then
+ */
+struct migrc_node {
+	spinlock_t lock;	/* all fields */
+	struct list_head folios;
+	unsigned long pages;
+	unsigned long peak;
+	unsigned long since;
+	s64 checked;
+};
 
-/* Pages in the quarantine and those reserved for batches under way. */
-static atomic_long_t migrc_taken;
-static unsigned long migrc_max_pages;
+static struct migrc_node *migrc_nodes;	/* nr_node_ids of them */
+static DEFINE_MUTEX(migrc_drain_mutex);
+/* Base pages that were taken for freeing. */
+static atomic_long_t migrc_freeing;
+static DECLARE_WAIT_QUEUE_HEAD(migrc_freed);
+
+static unsigned long migrc_max_pages = MIGRC_BOUND_MAX;
 /* How long a folio may wait, in milliseconds. */
 unsigned long migrc_max_age_ms = MIGRC_AGE_MS;
 
 static struct workqueue_struct *migrc_wq;
 
-static void migrc_too_old(struct work_struct *work)
+static void migrc_drain_work_fn(struct work_struct *work)
 {
 	__migrc_drain(MIGRC_AGE);
 }
 
-static DECLARE_DELAYED_WORK(migrc_age_work, migrc_too_old);
+static DECLARE_DELAYED_WORK(migrc_drain_work, migrc_drain_work_fn);
 
-/**
- * migrc_reserve() - take room in the quarantine
- * @pages: how much, in base pages
- *
- * Context: any.
- * Return: base pages that were reserved, for migrc_unreserve().
- */
-long migrc_reserve(long pages)
+static void migrc_drain_within(unsigned int ms)
 {
-	long taken = atomic_long_add_return(pages, &migrc_taken);
-	long over = taken - (long)READ_ONCE(migrc_max_pages);
-
-	if (over <= 0)
-		return pages;
-	over = min(over, pages);
-	atomic_long_sub(over, &migrc_taken);
-	return pages - over;
+	mod_delayed_work(migrc_wq, &migrc_drain_work, msecs_to_jiffies(ms));
 }
 
-/**
- * migrc_unreserve() - give room back
- * @pages: how much, in base pages
- *
- * Context: any.
- */
-void migrc_unreserve(long pages)
+static unsigned long migrc_node_bound(int nid)
 {
-	if (pages)
-		atomic_long_sub(pages, &migrc_taken);
+	return min(READ_ONCE(migrc_max_pages),
+		   node_present_pages(nid) / MIGRC_BOUND_SHARE);
 }
 
-/**
- * migrc_quarantine() - keep the sources of a batch until their flush
- * @batch: the batch, all migrated; its room is reserved
- *
- * Context: process context.
- */
-void migrc_quarantine(struct migrc_batch *batch)
+/* Under the lock of @node. */
+static void migrc_node_add(struct migrc_node *node, struct folio *folio)
 {
-	bool first;
+	bool first = list_empty(&node->folios);
 
-	spin_lock(&migrc_lock);
-	first = list_empty(&migrc_folios);
-	if (first) {
-		migrc_since = jiffies;
-		migrc_check_waits(true);
+	list_move_tail(&folio->lru, &node->folios);
+	node->pages += folio_nr_pages(folio);
+	node->peak = max(node->peak, node->pages);
+	if (!first)
+		return;
+	node->since = jiffies;
+	/* A drain that begins later sees @pages, which it reads unlocked. */
+	node->checked = migrc_check_begin();
+}
+
+/*
+ * Move those folios of the list that are of the node of its first one; if not
+ * @all, only while they fit. Return how many were moved.
+ */
+static unsigned int migrc_node_fill(struct list_head *folios, bool all)
+{
+	int nid = folio_nid(list_first_entry(folios, struct folio, lru));
+	unsigned long bound = migrc_node_bound(nid);
+	struct migrc_node *node = &migrc_nodes[nid];
+	struct folio *folio, *next;
+	unsigned int moved = 0;
+
+	spin_lock(&node->lock);
+	list_for_each_entry_safe(folio, next, folios, lru) {
+		if (folio_nid(folio) != nid)
+			continue;
+		if (!all && node->pages + folio_nr_pages(folio) > bound)
+			break;
+		migrc_node_add(node, folio);
+		moved++;
 	}
-	list_splice_tail_init(&batch->sources, &migrc_folios);
-	migrc_pages += batch->nr_kept;
-	migrc_peak = max(migrc_peak, migrc_pages);
-	spin_unlock(&migrc_lock);
-	if (first)
-		mod_delayed_work(migrc_wq, &migrc_age_work,
-				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
+	spin_unlock(&node->lock);
+	return moved;
 }
 
 static void migrc_free(struct list_head *folios)
@@ -136,6 +155,8 @@ static void migrc_free(struct list_head *folios)
 	folio_batch_init(&batch);
 	list_for_each_entry_safe(folio, next, folios, lru) {
 		list_del(&folio->lru);
+		/* No other reference was taken since it was migrated. */
+		VM_WARN_ON_ONCE_FOLIO(folio_ref_count(folio) != 1, folio);
 		if (!folio_batch_add(&batch, folio)) {
 			folios_put(&batch);
 			cond_resched();
@@ -145,66 +166,140 @@ static void migrc_free(struct list_head *folios)
 		folios_put(&batch);
 }
 
-/*
- * A caller that needs pages has nothing to wait for if the quarantine is empty
- * and no drain is in progress.
- */
-static bool cause_is_for_pages(enum migrc_cause cause)
+static long migrc_take(struct list_head *folios)
 {
-	return cause == MIGRC_DRAIN || cause == MIGRC_COMPACTION ||
-	       cause == MIGRC_PRESSURE;
+	long pages = 0;
+	int nid;
+
+	for (nid = 0; nid < nr_node_ids; nid++) {
+		struct migrc_node *node = &migrc_nodes[nid];
+
+		spin_lock(&node->lock);
+		list_splice_tail_init(&node->folios, folios);
+		pages += node->pages;
+		node->pages = 0;
+		spin_unlock(&node->lock);
+	}
+	atomic_long_add(pages, &migrc_freeing);
+	return pages;
+}
+
+/* Drain, and free the folios of the list as well. */
+static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
+{
+	long pages;
+
+	/* Direct reclaim does not queue: whoever has the mutex drains. */
+	if (cause == MIGRC_PRESSURE) {
+		if (!mutex_trylock(&migrc_drain_mutex))
+			return;
+	} else {
+		mutex_lock(&migrc_drain_mutex);
+	}
+	pages = migrc_take(folios);
+	/* Also if the list is empty: a file or an mm may still need it. */
+	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
+		migrc_flush_mms();
+	mutex_unlock(&migrc_drain_mutex);
+
+	migrc_free(folios);
+	if (!atomic_long_sub_return(pages, &migrc_freeing))
+		wake_up_all(&migrc_freed);
+	migrc_count_flush(cause);
+}
+
+/**
+ * migrc_quarantine() - keep the sources of a batch until their flush
+ * @batch: the batch, all migrated
+ *
+ * Context: process context. May sleep.
+ */
+void migrc_quarantine(struct migrc_batch *batch)
+{
+	bool nested = batch->outer;
+	LIST_HEAD(over);
+
+	while (!list_empty(&batch->sources)) {
+		if (!migrc_node_fill(&batch->sources, nested))
+			list_move(batch->sources.next, &over);
+	}
+	if (!list_empty(&over))
+		migrc_drain_with(&over, MIGRC_FULL);
+	else if (nested)
+		migrc_drain_within(0);
+	else if (!delayed_work_pending(&migrc_drain_work))
+		migrc_drain_within(READ_ONCE(migrc_max_age_ms));
 }
 
 /* See migrc_drain(). */
 void __migrc_drain(enum migrc_cause cause)
 {
+	bool for_pages = cause == MIGRC_DRAIN || cause == MIGRC_COMPACTION ||
+			 cause == MIGRC_PRESSURE;
 	LIST_HEAD(folios);
-	unsigned long pages;
 
-	if (cause_is_for_pages(cause) && !atomic_long_read(&migrc_taken))
-		return;
 	if (migrc_should_fail(cause))
 		return;
-	mutex_lock(&migrc_drain_mutex);
-	spin_lock(&migrc_lock);
-	list_splice_init(&migrc_folios, &folios);
-	pages = migrc_pages;
-	migrc_pages = 0;
-	migrc_check_waits(false);
-	spin_unlock(&migrc_lock);
-
-	/* Also if the list is empty: a file or an mm may still need it. */
-	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
-		migrc_flush_mms();
-	if (pages) {
-		migrc_free(&folios);
-		migrc_unreserve(pages);
-	}
-	if (pages || !cause_is_for_pages(cause))
-		migrc_count_flush(cause);
-	mutex_unlock(&migrc_drain_mutex);
+	if (!for_pages || migrc_quarantined())
+		migrc_drain_with(&folios, cause);
+	/* These need each page in the free lists. */
+	if (cause == MIGRC_DRAIN || cause == MIGRC_FAILURE)
+		wait_event(migrc_freed, !atomic_long_read(&migrc_freeing));
 }
 
 /**
- * migrc_quarantined() - size of the quarantine
+ * migrc_node_quarantined() - size of the quarantine of a node
+ * @nid: the node
+ *
+ * Context: any.
+ * Return: base pages.
+ */
+unsigned long migrc_node_quarantined(int nid)
+{
+	return READ_ONCE(migrc_nodes[nid].pages);
+}
+
+/**
+ * migrc_quarantined() - size of the quarantine of all nodes
  *
  * Context: any.
  * Return: base pages.
  */
 unsigned long migrc_quarantined(void)
 {
-	return READ_ONCE(migrc_pages);
+	unsigned long pages = 0;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY)
+		pages += migrc_node_quarantined(nid);
+	return pages;
 }
 
 /**
- * migrc_quarantine_peak() - greatest size of the quarantine since boot
+ * migrc_being_freed() - size of what drains have flushed and not yet freed
+ *
+ * Context: any.
+ * Return: base pages.
+ */
+unsigned long migrc_being_freed(void)
+{
+	return atomic_long_read(&migrc_freeing);
+}
+
+/**
+ * migrc_quarantine_peak() - greatest size of a node's quarantine since boot
  *
  * Context: any.
  * Return: base pages.
  */
 unsigned long migrc_quarantine_peak(void)
 {
-	return READ_ONCE(migrc_peak);
+	unsigned long peak = 0;
+	int nid;
+
+	for_each_node(nid)
+		peak = max(peak, READ_ONCE(migrc_nodes[nid].peak));
+	return peak;
 }
 
 /**
@@ -215,13 +310,46 @@ unsigned long migrc_quarantine_peak(void)
  */
 unsigned int migrc_quarantine_oldest_ms(void)
 {
-	if (!migrc_quarantined())
-		return 0;
-	return jiffies_to_msecs(jiffies - READ_ONCE(migrc_since));
+	unsigned long oldest = 0;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		if (migrc_node_quarantined(nid))
+			oldest = max(oldest, jiffies -
+				     READ_ONCE(migrc_nodes[nid].since));
+	}
+	return jiffies_to_msecs(oldest);
 }
 
+#ifdef CONFIG_MIGRC_DEBUG
 /**
- * migrc_bound() - greatest size that the quarantine may have
+ * migrc_check_drained() - check a drain of the lists of free pages
+ * @start: value of migrc_check_begin() before the drain
+ *
+ * Context: process context.
+ */
+void migrc_check_drained(s64 start)
+{
+	bool found = false;
+	int nid;
+
+	for (nid = 0; nid < nr_node_ids && !found; nid++) {
+		struct migrc_node *node = &migrc_nodes[nid];
+
+		spin_lock(&node->lock);
+		found = !list_empty(&node->folios) && node->checked < start;
+		spin_unlock(&node->lock);
+	}
+	if (found)
+		migrc_check_report("a page is in quarantine after a drain",
+				   NULL);
+}
+#endif
+
+/**
+ * migrc_bound() - greatest size that the quarantine of a node may have
+ *
+ * A node's quarantine also holds no more than a fixed share of the node.
  *
  * Context: any.
  * Return: base pages.
@@ -235,16 +363,21 @@ unsigned long migrc_bound(void)
  * migrc_set_bound() - change the bound
  * @pages: base pages
  *
- * If the quarantine is larger than the new bound, it is drained. Batches that
- * have already reserved their room may exceed the new bound.
+ * If the quarantine of a node is larger than the new bound, all are drained.
  *
  * Context: process context. May sleep.
  */
 void migrc_set_bound(unsigned long pages)
 {
+	int nid;
+
 	WRITE_ONCE(migrc_max_pages, pages);
-	if (migrc_quarantined() > pages)
-		__migrc_drain(MIGRC_FULL);
+	for_each_node_state(nid, N_MEMORY) {
+		if (migrc_node_quarantined(nid) > pages) {
+			__migrc_drain(MIGRC_FULL);
+			break;
+		}
+	}
 }
 
 /**
@@ -255,16 +388,22 @@ void migrc_set_bound(unsigned long pages)
 void migrc_apply_max_age(void)
 {
 	if (migrc_quarantined())
-		mod_delayed_work(migrc_wq, &migrc_age_work,
-				 msecs_to_jiffies(READ_ONCE(migrc_max_age_ms)));
+		migrc_drain_within(READ_ONCE(migrc_max_age_ms));
 }
 
 static int __init migrc_quarantine_init(void)
 {
-	migrc_max_pages = min(totalram_pages() / MIGRC_BOUND_SHARE,
-			      (unsigned long)MIGRC_BOUND_MAX);
+	int nid;
+
+	migrc_nodes = kcalloc(nr_node_ids, sizeof(*migrc_nodes), GFP_KERNEL);
 	/* A worker that frees memory must not wait for memory. */
 	migrc_wq = alloc_workqueue("migrc", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
-	return migrc_wq ? 0 : -ENOMEM;
+	if (!migrc_nodes || !migrc_wq)
+		panic("migrc: out of memory\n");
+	for (nid = 0; nid < nr_node_ids; nid++) {
+		spin_lock_init(&migrc_nodes[nid].lock);
+		INIT_LIST_HEAD(&migrc_nodes[nid].folios);
+	}
+	return 0;
 }
 subsys_initcall(migrc_quarantine_init);

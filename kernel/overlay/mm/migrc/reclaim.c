@@ -8,7 +8,8 @@
  *     otherwise kswapd would demote or evict as many pages again as are in
  *     quarantine. kswapd does not drain less than a batch: if it wakes often to
  *     demote a few pages, it would flush each time.
- *   - Direct reclaim drains it by a shrinker. The shrinker reports nothing
+ *   - Direct reclaim drains it by a shrinker, but does not queue behind another
+ *     drain. The shrinker reports nothing
  *     while the node has as much free memory as kswapd wants for allocations:
  *     proactive reclaim, which demotes cold pages, would otherwise flush for
  *     every few pages that it demotes.
@@ -57,21 +58,22 @@ static void migrc_pause(void)
 }
 
 /* See migrc_balance(). */
-void __migrc_balance(void)
+void __migrc_balance(int nid)
 {
-	if (migrc_quarantined() >= MIGRC_BATCH_PAGES)
+	if (migrc_node_quarantined(nid) >= MIGRC_BATCH_PAGES)
 		__migrc_drain(MIGRC_PRESSURE);
 }
 
 /* See migrc_reclaim(). */
 unsigned long __migrc_reclaim(void)
 {
-	unsigned long pages = migrc_quarantined();
+	unsigned long pages = migrc_quarantined() + migrc_being_freed();
 
 	if (!pages)
 		return 0;
 	migrc_pause();
-	__migrc_drain(MIGRC_PRESSURE);
+	/* Unlike the shrinker this waits for what another drain frees. */
+	__migrc_drain(MIGRC_DRAIN);
 	return pages;
 }
 
@@ -97,13 +99,13 @@ static unsigned long migrc_shrink_count(struct shrinker *shrinker,
 {
 	if (!migrc_node_is_below(sc->nid, WMARK_HIGH))
 		return SHRINK_EMPTY;
-	return migrc_quarantined() ?: SHRINK_EMPTY;
+	return migrc_node_quarantined(sc->nid) ?: SHRINK_EMPTY;
 }
 
 static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 				       struct shrink_control *sc)
 {
-	unsigned long pages = migrc_quarantined();
+	unsigned long pages = migrc_node_quarantined(sc->nid);
 
 	if (migrc_node_is_below(sc->nid, WMARK_MIN))
 		migrc_pause();
@@ -116,7 +118,8 @@ static unsigned long migrc_shrink_scan(struct shrinker *shrinker,
 
 static int __init migrc_reclaim_init(void)
 {
-	struct shrinker *shrinker = shrinker_alloc(0, "mm-migrc");
+	struct shrinker *shrinker = shrinker_alloc(SHRINKER_NUMA_AWARE,
+						   "mm-migrc");
 
 	if (!shrinker)
 		return -ENOMEM;

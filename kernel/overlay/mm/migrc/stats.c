@@ -3,8 +3,9 @@
  * DOC: Counters
  *
  * /sys/kernel/mm/migration/migrc/counters/ has a file for each counter.
- * Counters only grow. A batch adds its counts once, at its end, so plain
- * atomics suffice.
+ * A batch adds its counts once, at its end, so plain atomics suffice. The
+ * counters of what was avoided are net: a flush that was done later is
+ * subtracted, so they can fall. All others only grow.
  */
 
 #include <linux/build_bug.h>
@@ -40,6 +41,20 @@ void migrc_count(enum migrc_stat stat, unsigned long n)
 void migrc_count_flush(enum migrc_cause cause)
 {
 	atomic64_inc(&migrc_stats[MIGRC_FLUSHED_WRITE_FAULT + cause]);
+}
+
+/**
+ * migrc_count_paid() - subtract a flush from those that were avoided
+ * @ipis:	CPUs that it interrupts
+ * @broadcasts:	broadcasts that it sends
+ *
+ * Context: any.
+ */
+void migrc_count_paid(unsigned int ipis, unsigned long broadcasts)
+{
+	atomic64_dec(&migrc_stats[MIGRC_AVOIDED_FLUSHES]);
+	atomic64_sub(ipis, &migrc_stats[MIGRC_AVOIDED_IPIS]);
+	atomic64_sub(broadcasts, &migrc_stats[MIGRC_AVOIDED_BROADCASTS]);
 }
 
 #define MIGRC_FILE(_id, _name) FERRY_COUNTER(_name, &migrc_stats[_id]),

@@ -8,12 +8,8 @@
  * content. migrc defers a flush only if
  *
  *   - the PTE gives no write permission, and no CPU can have a TLB entry that
- *     still does: no other flush of the address space is pending. Then the
- *     source changes neither while it is copied nor after that. (fork
- *     write-protects the parent's PTEs long before it flushes them, and
- *     announces that by migrc_fork_begin(). A NUMA balancing scan removes
- *     access from PTEs, which hides their earlier permission; but if the VMA
- *     may not be written, they were not writable: migrc_numa_scan_begin().)
+ *     still does. Then the source changes neither while it is copied nor after
+ *     that. See migrc_read_only().
  *   - the previous condition holds for all PTEs of the folio. If one of them is
  *     writable, its owner could write the copy while others read the source.
  *     Then all address spaces are flushed (mixed), once for the batch, before
@@ -22,6 +18,9 @@
  *   - no other task can write the folio of a file, see file.c. KSM folios are
  *     never deferred, because KSM changes their mappings in its own ways.
  *   - the address space has no secondary TLBs.
+ *   - the source is in no isolated pageblock, where a caller waits for it to be
+ *     free. Compaction for less than a pageblock waits for each few pages, so
+ *     it defers nothing; for more, it drains when it leaves a pageblock.
  *   - the caller of migration does not need the source at once, as memory
  *     failure and hot-unplug do.
  *
@@ -31,8 +30,17 @@
  * that the rmap walk passed by, because its PTE was being replaced, may
  * disappear at any moment, so migrc does not check it again.
  *
- * If migration restores the write permission of a PTE, no flush is needed: the
- * PTE had the permission when it was cleared, so its flush was not deferred.
+ * Until the flush, migration entries and then the copy's PTEs are in place.
+ *
+ *   - Before a PTE is given write permission, migrc_flush() does the flush. If
+ *     migration restores the permission, no flush is needed: the PTE had it
+ *     when it was cleared, so its flush was not deferred.
+ *   - Code that removes, moves or restricts a PTE flushes its address anyway,
+ *     before the page is freed and before the caller relies on it. That flush
+ *     also drops the translation of the source. But the kernel flushes nothing
+ *     for a migration entry, so migrc_flush_entries() tells it to.
+ *   - Other code that replaces the page of a PTE (copy on write, KSM, uprobes,
+ *     collapse) flushes the address first.
  *
  * Life cycle:
  *
@@ -51,69 +59,42 @@
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/mmu_notifier.h>
+#include <linux/page-isolation.h>
 #include <linux/sched.h>
 
+#include "../internal.h"
 #include "arch.h"
 #include "internal.h"
 
-/*
- * No batch: a task whose ->migrc_batch points here is in a NUMA balancing scan.
- */
-struct migrc_batch migrc_numa_scan;
-
-static bool migrc_reason_allowed(enum migrate_reason reason)
+/* See migrc_compaction_waits(). */
+static bool migrc_allowed(enum migrate_reason reason, unsigned long private)
 {
-	return reason == MR_COMPACTION || reason == MR_SYSCALL ||
-	       reason == MR_MEMPOLICY_MBIND || reason == MR_NUMA_MISPLACED ||
-	       reason == MR_DEMOTION || reason == MR_DAMON;
-}
+	if (reason == MR_COMPACTION) {
+		const struct compact_control *cc = (void *)private;
 
-/**
- * migrc_more_room() - reserve room in the quarantine for a batch
- * @batch:	the batch
- * @pages:	base pages that it needs
- *
- * Context: process context. May sleep.
- */
-void migrc_more_room(struct migrc_batch *batch, long pages)
-{
-	long room = migrc_reserve(pages);
-
-	if (room < pages && migrc_quarantined()) {
-		/* The migrating task does the flush. */
-		__migrc_drain(MIGRC_FULL);
-		room += migrc_reserve(pages - room);
+		return cc->order < 0 || migrc_compaction_waits(cc->order);
 	}
-	batch->reserved += room;
-	batch->budget += room;
-	batch->lacking = 0;
+	return reason == MR_SYSCALL || reason == MR_MEMPOLICY_MBIND ||
+	       reason == MR_NUMA_MISPLACED || reason == MR_DEMOTION ||
+	       reason == MR_DAMON;
 }
 
 /* See migrc_batch_begin(). */
-void __migrc_batch_begin(struct migrc_batch *batch, struct list_head *from,
+void __migrc_batch_begin(struct migrc_batch *batch, unsigned long private,
 			 enum migrate_reason reason)
 {
-	long pages = MIGRC_BATCH_PAGES;
-
 	*batch = (struct migrc_batch) {
 		.begun = true,
 		.outer = current->migrc_batch,
 		.sources = LIST_HEAD_INIT(batch->sources),
 	};
 	current->migrc_batch = NULL;
-	if (!READ_ONCE(migrc_enabled) || !migrc_reason_allowed(reason))
+	if (!READ_ONCE(migrc_enabled) || !migrc_allowed(reason, private))
 		return;
 	if (migrc_paused()) {
 		migrc_count(MIGRC_SKIPPED_PAUSED, 1);
 		return;
 	}
-	/*
-	 * A hinting fault migrates one folio. It must not drain the quarantine
-	 * for room that it does not use.
-	 */
-	if (list_is_singular(from))
-		pages = folio_nr_pages(lru_to_folio(from));
-	migrc_more_room(batch, pages);
 	current->migrc_batch = batch;
 }
 
@@ -142,8 +123,7 @@ void __migrc_batch_end(struct migrc_batch *batch)
 	if (current->migrc_batch == batch)
 		migrc_count_batch(batch);
 	current->migrc_batch = batch->outer;
-	migrc_unreserve(batch->reserved - batch->nr_kept);
-	if (batch->nr_kept)
+	if (!list_empty(&batch->sources))
 		migrc_quarantine(batch);
 }
 
@@ -158,14 +138,11 @@ static bool migrc_eligible(struct migrc_batch *batch, struct folio *src)
 	/* Its PTEs become poison entries: no CPU may continue to read it. */
 	if (folio_contain_hwpoisoned_page(src))
 		return false;
+	/* In quarantine it would be neither free nor movable. */
+	if (is_migrate_isolate_page(&src->page))
+		return false;
 	if (!folio_test_anon(src) && !migrc_file_eligible(src)) {
 		migrc_count(MIGRC_SKIPPED_FILE, 1);
-		return false;
-	}
-	if (batch->budget < folio_nr_pages(src)) {
-		/* migrc_folio_over() reserves it, for the next folio. */
-		batch->lacking = folio_nr_pages(src);
-		migrc_count(MIGRC_SKIPPED_FULL, 1);
 		return false;
 	}
 	return true;
@@ -180,8 +157,6 @@ static unsigned int migrc_folio_over(struct migrc_batch *batch)
 	batch->seen = 0;
 	batch->nr_writable += !!(seen & MIGRC_SEEN_WRITABLE);
 	batch->flushed |= !!(seen & MIGRC_SEEN_REFUSED);
-	if (unlikely(batch->lacking))
-		migrc_more_room(batch, max(batch->lacking, MIGRC_BATCH_PAGES));
 	return seen;
 }
 
@@ -235,25 +210,43 @@ unsigned long __migrc_folio_suspend(void)
 	return state;
 }
 
+/* See migrc_batch_flush(). It frees nothing: the folios are locked. */
+void __migrc_batch_flush(void)
+{
+	if (migrc_should_fail(MIGRC_MIXED))
+		return;
+	migrc_flush_mms();
+	migrc_count_flush(MIGRC_MIXED);
+}
+
 /**
  * migrc_read_only() - check that no TLB entry permits writing by a read-only
  * PTE
- * @vma: VMA of the PTE
+ * @src:	folio that the PTE maps
+ * @vma:	VMA of the PTE
  *
- * If another flush of the address space is pending, a CPU may have a TLB entry
- * from a time when the PTE was writable. The exception is the pending flush of
- * a NUMA balancing scan, if the VMA may not be written. A scan holds mmap_lock
- * for reading. So no task is removing write permission from PTEs, a task that
- * did so before has flushed, and VMA flags that forbid writing did so then. If
- * the scan ends between the two reads, it has flushed this PTE, too.
+ * A PTE of a file's folio is writable only in a shared mapping of a file that
+ * is open for writing, and migrc_eligible() has refused such a folio.
+ *
+ * A PTE of anonymous memory may have been write-protected a moment ago. If
+ * another flush of the address space is pending, a CPU may have a TLB entry
+ * from a time when the PTE was writable. fork write-protects the parent's PTEs
+ * long before it flushes them, and announces that by migrc_fork_begin(). The
+ * exception is the pending flush of a NUMA balancing scan, if the VMA may not
+ * be written. A scan holds mmap_lock for reading. So no task is removing write
+ * permission from PTEs, a task that did so before has flushed, and VMA flags
+ * that forbid writing did so then. If the scan ends between the two reads, it
+ * has flushed this PTE, too.
  *
  * Context: under the PTE's lock.
  * Return: true if no CPU can write by an earlier state of the PTE.
  */
-bool migrc_read_only(const struct vm_area_struct *vma)
+bool migrc_read_only(const struct folio *src, const struct vm_area_struct *vma)
 {
 	struct mm_struct *mm = vma->vm_mm;
 
+	if (!folio_test_anon(src))
+		return true;
 	if (READ_ONCE(mm->migrc.forking))
 		return migrc_should_fail(MIGRC_FAIL_FORK) &&
 		       migrc_check_pending();
@@ -262,22 +255,6 @@ bool migrc_read_only(const struct vm_area_struct *vma)
 		return migrc_should_fail(MIGRC_FAIL_PENDING) &&
 		       migrc_check_pending();
 	return true;
-}
-
-/* See migrc_numa_scan_begin(). */
-void __migrc_numa_scan_begin(const struct vm_area_struct *vma)
-{
-	if (!(vma->vm_flags & VM_WRITE))
-		current->migrc_batch = &migrc_numa_scan;
-}
-
-/* See migrc_flush_unmap(). */
-void __migrc_flush_unmap(struct mm_struct *mm)
-{
-	if (current->migrc_batch == &migrc_numa_scan)
-		return;
-	__migrc_flush(mm, MIGRC_UNMAP);
-	migrc_check_assert_flushed(mm, MIGRC_UNMAP);
 }
 
 /* See migrc_try_defer_pte(). */
@@ -297,27 +274,24 @@ bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 		batch->seen |= MIGRC_SEEN_WRITABLE;
 	else if (!batch->folio_ptes && !migrc_eligible(batch, src))
 		batch->seen |= MIGRC_SEEN_REFUSED;
-	else if (!migrc_read_only(vma) || mm_has_notifiers(mm))
+	else if (!migrc_read_only(src, vma) || mm_has_notifiers(mm))
 		batch->seen |= MIGRC_SEEN_WRITABLE;
 	else
-		goto defer;
+		return true;
 	return false;
-defer:
-	/* Several folios of a run may be unmapped at once, so count it now. */
-	if (!batch->folio_ptes)
-		batch->budget -= folio_nr_pages(src);
-	return true;
 }
 
 /**
  * migrc_defer_pte() - record a PTE that was cleared without a flush
  * @mm:		address space
  * @addr:	address that it maps
+ * @ptep:	the PTE
  * @pte:	its value before
  *
  * Context: under the PTE's lock, after migrc_try_defer_pte().
  */
-void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte)
+void migrc_defer_pte(struct mm_struct *mm, unsigned long addr,
+		     const pte_t *ptep, pte_t pte)
 {
 	struct migrc_batch *batch = current->migrc_batch;
 
@@ -326,7 +300,7 @@ void migrc_defer_pte(struct mm_struct *mm, unsigned long addr, pte_t pte)
 	 * in the checker also has one in mm.c.
 	 */
 	migrc_check_deferred(mm, addr, pte);
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	batch->seen |= MIGRC_SEEN_DEFERRED;
 	batch->folio_ptes++;
 	if (batch->mm == mm)
@@ -343,8 +317,8 @@ bool __migrc_quarantine_folio(struct folio *src)
 	/* migrc_batch_flush() has flushed the deferrals of a mixed batch. */
 	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))
 		return false;
+	VM_WARN_ON_ONCE_FOLIO(folio_mapped(src), src);
 	list_add_tail(&src->lru, &batch->sources);
-	batch->nr_kept += folio_nr_pages(src);
 	batch->nr_folios++;
 	return true;
 }

@@ -8,6 +8,11 @@
  * destination first, then those near its source. It does not wait for channels
  * that another batch has claimed.
  *
+ * Most controllers that move data between memory and peripherals (DMA_SLAVE)
+ * can copy memory as well. A held channel is missing to a peripheral, whose
+ * driver then fails to probe or falls back to PIO. So dcbm leaves those
+ * controllers alone, unless the devices knob names them.
+ *
  * Life cycle of a slot:
  *
  * 1. Empty.
@@ -32,6 +37,7 @@
 #include <linux/device.h>
 #include <linux/device/bus.h>
 #include <linux/dma-mapping.h>
+#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
@@ -49,20 +55,10 @@
 /* Devices whose drivers are being unbound at the same time. */
 #define DCBM_MAX_UNBINDING	8
 
-struct dcbm_tuning dcbm_tuning = {
-	/* The batch copy series saw little gain beyond 8 to 12. */
-	.channels = 16,
-	/* Far more than a batch takes: after it the channel counts as hung. */
-	.timeout_ms = 1000,
-	.verify = DCBM_VERIFY_AUTO,
-};
-
-atomic64_t dcbm_counters[DCBM_NR_COUNTERS];
-
 /* Serialises changes of the set of held channels, see "Locking" above. */
 DEFINE_MUTEX(dcbm_mutex);
 
-/* Callbacks wake it, and dcbm_unclaim(). */
+/* Of tasks that wait for a channel: dcbm_unclaim() and hung.c wake it. */
 DECLARE_WAIT_QUEUE_HEAD(dcbm_wait);
 
 /* Value of the devices knob; dcbm_mutex. */
@@ -146,14 +142,14 @@ static bool dcbm_device_usable(const struct dma_device *device)
 	return device->device_release;
 }
 
-/* Does the devices knob name the device? */
-static bool dcbm_named(const struct device *dev)
+/* Does the devices knob choose the device? Slave controllers: see above. */
+static bool dcbm_chosen(struct dma_device *device)
 {
-	const char *name = dev_name(dev), *word = dcbm_devices;
+	const char *name = dev_name(device->dev), *word = dcbm_devices;
 	size_t len = strlen(name);
 
 	if (!strcmp(dcbm_devices, "all"))
-		return true;
+		return !dma_has_cap(DMA_SLAVE, device->cap_mask);
 	while (*word) {
 		size_t span = strcspn(word, " ");
 
@@ -164,7 +160,7 @@ static bool dcbm_named(const struct device *dev)
 	return false;
 }
 
-static bool dcbm_chan_usable(const struct dma_chan *chan)
+static bool dcbm_chan_usable(struct dma_chan *chan)
 {
 	struct dma_device *device = chan->device;
 
@@ -174,7 +170,9 @@ static bool dcbm_chan_usable(const struct dma_chan *chan)
 	/* idxd: its channels are added and removed on a bus of their own. */
 	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask))
 		return false;
-	return device->copy_align <= PAGE_SHIFT && dcbm_named(device->dev);
+	if (dcbm_bounces(dmaengine_get_dma_device(chan)))
+		return false;
+	return device->copy_align <= PAGE_SHIFT && dcbm_chosen(device);
 }
 
 struct dcbm_search {
@@ -201,6 +199,17 @@ static bool dcbm_chan_match(struct dma_chan *chan, void *param)
 	return chan == param && dcbm_chan_usable(chan);
 }
 
+/*
+ * Two transfers at a time keep the device busy while the CPU handles the one
+ * that is complete. A group with a sentinel must be alone in the queue.
+ */
+static unsigned int dcbm_nr_transfers(const struct dcbm_quirks *quirks)
+{
+	if (quirks->trust == DCBM_TRUST_SENTINEL || quirks->issue_each)
+		return 1;
+	return DCBM_MAX_TRANSFERS;
+}
+
 static int dcbm_map_sentinel(struct dcbm_channel *ch)
 {
 	if (ch->quirks->trust != DCBM_TRUST_SENTINEL)
@@ -216,35 +225,49 @@ static int dcbm_map_sentinel(struct dcbm_channel *ch)
 		return -EIO;
 	}
 	ch->last = (struct dcbm_desc) {
-		.ch = ch, .src = ch->sentinel_dma,
+		.transfer = ch->transfers, .src = ch->sentinel_dma,
 		.dst = ch->sentinel_dma + DCBM_SENTINEL_LEN,
 		.len = DCBM_SENTINEL_LEN, .status = -EAGAIN,
 	};
 	return 0;
 }
 
+static void dcbm_transfers_init(struct dcbm_channel *ch)
+{
+	struct dcbm_transfer *transfer;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		transfer->ch = ch;
+		dcbm_windows_alloc(transfer);
+	}
+}
+
 static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 {
-	struct dcbm_channel *ch = kvzalloc_obj(*ch);
+	const struct dcbm_quirks *quirks = dcbm_quirks_of(chan);
+	struct dcbm_channel *ch;
 
+	ch = kvzalloc_flex(*ch, transfers, dcbm_nr_transfers(quirks));
 	if (!ch)
 		return NULL;
+	ch->nr_transfers = dcbm_nr_transfers(quirks);
 	ch->chan = chan;
 	ch->provider = chan->device->dev;
 	ch->dev = dmaengine_get_dma_device(chan);
 	ch->nid = dev_to_node(chan->device->dev);
-	ch->quirks = dcbm_quirks_of(chan);
-	ch->backoff_until = jiffies;
+	ch->quirks = quirks;
 	if (dcbm_map_sentinel(ch)) {
 		kvfree(ch);
 		return NULL;
 	}
-	dcbm_windows_alloc(ch);
+	ch->engine = dcbm_engine_get(ch->provider);
+	dcbm_transfers_init(ch);
 	return ch;
 }
 
-/* Return true if the channel was requested and is held now. */
-static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
+/* Request one channel and hold it. */
+static void dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 {
 	unsigned int slot = 0;
 	struct dma_chan *chan;
@@ -252,14 +275,14 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 	while (slot < DCBM_MAX_CHANNELS && dcbm_slots[slot])
 		slot++;
 	if (slot == DCBM_MAX_CHANNELS)
-		return false;
+		return;
 	chan = dma_request_channel(*mask, dcbm_chan_match, wanted);
 	if (!chan)
-		return false;
+		return;
 	dcbm_slots[slot] = dcbm_channel_alloc(chan);
 	if (!dcbm_slots[slot]) {
 		dma_release_channel(chan);
-		return false;
+		return;
 	}
 	dcbm_slots[slot]->slot = slot;
 	WRITE_ONCE(dcbm_nids[slot], dcbm_slots[slot]->nid);
@@ -269,7 +292,6 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
 	 */
 	smp_mb__before_atomic();
 	set_bit(slot, dcbm_held);
-	return true;
 }
 
 /**
@@ -278,26 +300,24 @@ static bool dcbm_add(struct dma_chan *wanted, const dma_cap_mask_t *mask)
  * A hung channel that was removed is held again.
  *
  * Context: process context, dcbm_mutex held.
- * Return: the number of new channels.
  */
-unsigned int dcbm_request_channels(void)
+void dcbm_request_channels(void)
 {
 	struct dcbm_search *search __free(kfree) = kzalloc_obj(*search);
-	unsigned int i, added = 0;
 	dma_cap_mask_t mask;
+	unsigned int i;
 
 	lockdep_assert_held(&dcbm_mutex);
 	if (!search || dcbm_suspend_state)
-		return 0;
+		return;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		if (dcbm_slots[i] && dcbm_named(dcbm_slots[i]->provider))
+		if (dcbm_slots[i] && dcbm_chosen(dcbm_slots[i]->chan->device))
 			set_bit(i, dcbm_held);
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
 	dma_request_channel(mask, dcbm_collect, search);
 	for (i = 0; i < search->nr; i++)
-		added += dcbm_add(search->chan[i], &mask);
-	return added;
+		dcbm_add(search->chan[i], &mask);
 }
 
 /** dcbm_have_channels() - is any channel held? dcbm_mutex held */
@@ -314,6 +334,25 @@ void dcbm_quirk_delay(const struct dcbm_channel *ch)
 }
 
 /**
+ * dcbm_sentinel_leak() - leak a channel's sentinel, which its device may write
+ * @ch: a hung channel whose driver is being unbound
+ *
+ * Behind an IOMMU it stays mapped, see dcbm_unmap_hung().
+ *
+ * Context: process context.
+ */
+void dcbm_sentinel_leak(struct dcbm_channel *ch)
+{
+	if (!ch->sentinel)
+		return;
+	kmemleak_ignore(ch->sentinel);
+	if (!dcbm_translated(ch->dev))
+		dma_unmap_single_attrs(ch->dev, ch->sentinel_dma,
+				       2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL,
+				       DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/**
  * dcbm_channel_detach() - release a channel of dmaengine and empty its slot
  * @ch: a claimed channel; its memory stays the caller's
  *
@@ -322,6 +361,7 @@ void dcbm_quirk_delay(const struct dcbm_channel *ch)
 void dcbm_channel_detach(struct dcbm_channel *ch)
 {
 	dma_release_channel(ch->chan);
+	dcbm_engine_put(ch->engine);
 	dcbm_slots[ch->slot] = NULL;
 	clear_bit_unlock(ch->slot, dcbm_claimed);
 }
@@ -334,9 +374,13 @@ void dcbm_channel_detach(struct dcbm_channel *ch)
  */
 void dcbm_channel_free(struct dcbm_channel *ch)
 {
+	struct dcbm_transfer *transfer;
+
 	dmaengine_synchronize(ch->chan);
 	dcbm_quirk_delay(ch);
-	dcbm_windows_free(ch);
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		dcbm_windows_free(transfer);
 	if (ch->sentinel) {
 		dma_unmap_single(ch->dev, ch->sentinel_dma,
 				 2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL);
@@ -348,8 +392,7 @@ void dcbm_channel_free(struct dcbm_channel *ch)
 
 /*
  * Claim a slot that no batch can claim any more; false if hung.c has it. A
- * batch takes no lock of dcbm, and ends DCBM_BATCH_TIMEOUTS + 1 timeouts after
- * it began, apart from the CPU's work.
+ * batch takes no lock of dcbm, and its transfers have deadlines.
  */
 static bool dcbm_claim_wait(struct dcbm_channel *ch)
 {
@@ -383,7 +426,7 @@ bool dcbm_unpublish(struct dcbm_channel *ch)
 
 /**
  * dcbm_release_channels() - release channels; a hung one is left to hung.c
- * @all: all of them; otherwise those that the devices knob does not name
+ * @all: all of them; otherwise those that the devices knob does not choose
  *
  * Context: process context, dcbm_mutex held. Waits for batches in flight.
  */
@@ -395,7 +438,7 @@ void dcbm_release_channels(bool all)
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++) {
 		struct dcbm_channel *ch = dcbm_slots[i];
 
-		if (ch && (all || !dcbm_named(ch->provider)) &&
+		if (ch && (all || !dcbm_chosen(ch->chan->device)) &&
 		    dcbm_unpublish(ch))
 			dcbm_channel_free(ch);
 	}
@@ -409,23 +452,35 @@ static void dcbm_clear_claim(unsigned int slot)
 	wake_up_all(&dcbm_wait);
 }
 
-static bool dcbm_try_claim(unsigned int slot)
+/* Return DCBM_NR_COUNTERS if the channel is claimed, or why it is not. */
+static enum dcbm_counter dcbm_try_claim(unsigned int slot)
 {
+	enum dcbm_counter why = DCBM_NR_COUNTERS;
+
 	if (!test_bit(slot, dcbm_held) ||
 	    test_and_set_bit_lock(slot, dcbm_claimed))
-		return false;
+		return DCBM_REJECTED_BUSY;
 	/* If it was removed since, dcbm_claim_wait() waits for this claim. */
-	if (test_bit_acquire(slot, dcbm_held) &&
-	    time_is_before_eq_jiffies(dcbm_slots[slot]->backoff_until))
-		return true;
-	dcbm_clear_claim(slot);
-	return false;
+	if (!test_bit_acquire(slot, dcbm_held))
+		why = DCBM_REJECTED_BUSY;
+	else if (dcbm_engine_rests(dcbm_slots[slot]->engine))
+		why = DCBM_REJECTED_RESTING;
+	if (why != DCBM_NR_COUNTERS)
+		dcbm_clear_claim(slot);
+	return why;
 }
 
 /** dcbm_unclaim() - give a claimed channel back */
 void dcbm_unclaim(struct dcbm_channel *ch)
 {
 	dcbm_clear_claim(ch->slot);
+}
+
+/** dcbm_give_back() - give all channels of a job back */
+void dcbm_give_back(struct dcbm_job *job)
+{
+	while (job->nr)
+		dcbm_unclaim(job->ch[--job->nr]);
 }
 
 /**
@@ -480,24 +535,27 @@ static unsigned int dcbm_order(unsigned char *slots, int dst, int src)
  * dcbm_claim() - claim channels for a job
  * @job:	the job; @job->nr is 0 if no channel is free
  * @wanted:	maximum number of channels
- * @quirks:	only channels of drivers with this row; NULL for any
  *
- * Context: any; dcbm_mutex held if @quirks is given. Does not wait.
+ * Context: any. Does not wait.
+ * Return: if @job->nr is 0, why.
  */
-void dcbm_claim(struct dcbm_job *job, unsigned int wanted,
-		const struct dcbm_quirks *quirks)
+enum dcbm_counter dcbm_claim(struct dcbm_job *job, unsigned int wanted)
 {
 	const struct ferry_pair *pair = job->batch->pairs;
+	enum dcbm_counter why, last = DCBM_REJECTED_BUSY;
 	unsigned char slots[DCBM_MAX_CHANNELS];
 	unsigned int i, nr;
 
 	nr = dcbm_order(slots, folio_nid(pair->dst), folio_nid(pair->src));
+	if (!nr)
+		last = DCBM_REJECTED_NO_CHANNEL;
 	job->nr = 0;
 	for (i = 0; i < nr && job->nr < wanted; i++) {
-		/* With @quirks the caller's dcbm_mutex keeps the slots. */
-		if (quirks && dcbm_slots[slots[i]]->quirks != quirks)
-			continue;
-		if (dcbm_try_claim(slots[i]))
+		why = dcbm_try_claim(slots[i]);
+		if (why == DCBM_NR_COUNTERS)
 			job->ch[job->nr++] = dcbm_slots[slots[i]];
+		else if (why == DCBM_REJECTED_RESTING)
+			last = why;
 	}
+	return last;
 }

@@ -96,19 +96,18 @@ static bool dcbm_desc_matches(struct dcbm_transfer *transfer,
  * Decide once which descriptors are in flight, because callbacks may still
  * come. Without its sentinel's completion no completion of a group counts.
  */
-static void dcbm_mark_in_flight(struct dcbm_channel *ch)
+static void dcbm_mark_in_flight(struct dcbm_transfer *transfer)
 {
-	bool sentinel = ch->quirks->trust == DCBM_TRUST_SENTINEL;
+	bool sentinel = transfer->ch->quirks->trust == DCBM_TRUST_SENTINEL;
 	unsigned int i;
 
-	for (i = ch->first; i < ch->next; i++) {
-		struct dcbm_desc *desc = &ch->transfer.descs[i];
+	for (i = transfer->first; i < transfer->next; i++) {
+		struct dcbm_desc *desc = &transfer->descs[i];
 
 		desc->in_flight = sentinel ||
 				  READ_ONCE(desc->status) == -EINPROGRESS;
 		if (desc->in_flight)
-			bitmap_set(ch->transfer.in_flight, desc->first,
-				   desc->nr);
+			bitmap_set(transfer->in_flight, desc->first, desc->nr);
 	}
 }
 
@@ -132,11 +131,9 @@ static bool dcbm_needs_verify(const struct dcbm_quirks *quirks)
 }
 
 /* The result of a descriptor: 0 if its segments are complete. */
-static int dcbm_desc_result(struct dcbm_channel *ch,
+static int dcbm_desc_result(struct dcbm_transfer *transfer,
 			    const struct dcbm_desc *desc, bool verify)
 {
-	struct dcbm_transfer *transfer = &ch->transfer;
-
 	if (desc->in_flight)
 		return -EBUSY;
 	if (desc->status)
@@ -148,57 +145,103 @@ static int dcbm_desc_result(struct dcbm_channel *ch,
 	 * Hold the segments of a completion that cannot be trusted. It still
 	 * counts as a completion, so the descriptor itself is not in flight.
 	 */
-	if (verify && !ch->quirks->done_means_idle)
+	if (verify && !transfer->ch->quirks->done_means_idle)
 		bitmap_set(transfer->in_flight, desc->first, desc->nr);
 	if (!transfer->mapped)
 		dcbm_count(DCBM_VERIFY_FAILURES, 1);
 	return -EIO;
 }
 
-/* Can the channel, whose descriptors have their results, be used again? */
-static bool dcbm_reusable(struct dcbm_channel *ch)
+/* Set the status of the pairs. Return true if all is copied. */
+static bool dcbm_set_status(struct dcbm_job *job,
+			    struct dcbm_transfer *transfer)
 {
-	if (ch->timed_out)
-		return false;
-	if (bitmap_empty(ch->transfer.in_flight, DCBM_MAX_SEGMENTS))
-		return true;
-	/*
-	 * Count a callback that never comes: nothing will tell when the device
-	 * has stopped.
-	 */
-	atomic_inc(&ch->pending);
-	return false;
-}
-
-/**
- * dcbm_complete_channel() - set the status of the pairs that a channel copied
- * @job:	the job
- * @ch:		one of its channels, after dcbm_submit_and_wait()
- *
- * Context: process context. May sleep.
- * Return: true if the channel hangs and does not belong to the job any more.
- */
-bool dcbm_complete_channel(struct dcbm_job *job, struct dcbm_channel *ch)
-{
-	struct dcbm_transfer *transfer = &ch->transfer;
-	bool verify = dcbm_needs_verify(ch->quirks);
+	bool verify = dcbm_needs_verify(transfer->ch->quirks);
+	bool copied = true;
 	unsigned int i, k;
 
-	bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
-	if (ch->timed_out)
-		dcbm_mark_in_flight(ch);
-	else
-		dcbm_unmap(transfer, ch, 0);
 	for (i = 0; i < transfer->nr_descs; i++) {
 		struct dcbm_desc *desc = &transfer->descs[i];
-		int err = dcbm_desc_result(ch, desc, verify);
+		int err = dcbm_desc_result(transfer, desc, verify);
 
 		dcbm_account(desc);
 		for (k = desc->first; err && k < desc->first + desc->nr; k++)
-			job->batch->pairs[transfer->pair[k]].status = err;
+			WRITE_ONCE(job->batch->pairs[transfer->pair[k]].status,
+				   err);
+		copied &= !err;
 	}
-	if (dcbm_reusable(ch))
-		return false;
+	return copied;
+}
+
+static void dcbm_learn_transfer(const struct dcbm_job *job,
+				struct dcbm_transfer *transfer)
+{
+	struct dcbm_channel *ch = transfer->ch;
+	u64 now = ktime_get_ns();
+
+	dcbm_learn(job, ch, &(struct dcbm_sample) {
+		.bytes = transfer->bytes,
+		/* Until then the channel had another transfer. */
+		.ns = now - max(transfer->begun, ch->last_done),
+		.cpu_ns = transfer->cpu_ns,
+	});
+	ch->last_done = now;
+}
+
+/**
+ * dcbm_complete() - end a transfer whose callbacks have all come
+ * @job:	the job
+ * @transfer:	the transfer
+ *
+ * Descriptors that were not submitted are left to the CPU.
+ *
+ * Context: process context. May sleep.
+ * Return: false if a completion was false, for dcbm_complete_hung().
+ */
+bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
+{
+	struct dcbm_channel *ch = transfer->ch;
+	u64 start = ktime_get_ns();
+
+	bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
+	dcbm_unmap(transfer, 0);
+	if (dcbm_set_status(job, transfer)) {
+		transfer->cpu_ns += ktime_get_ns() - start;
+		dcbm_learn_transfer(job, transfer);
+		dcbm_count(DCBM_COPIED_BYTES, transfer->bytes);
+	} else {
+		dcbm_engine_failed(ch->engine,
+				   transfer->next < transfer->nr_descs ?
+				   "too slow" : "errors");
+	}
+	ch->claimed -= transfer->bytes;
+	ch->lost = !bitmap_empty(transfer->in_flight, DCBM_MAX_SEGMENTS);
+	transfer->busy = ch->lost;
+	return !ch->lost;
+}
+
+/**
+ * dcbm_complete_hung() - end the job of a channel that hangs
+ * @job:	the job
+ * @ch:		the channel: either a transfer has passed its deadline, or a
+ *		completion was false, whose transfer has ended
+ *
+ * Context: process context. May sleep.
+ */
+void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch)
+{
+	struct dcbm_transfer *transfer;
+
+	dcbm_engine_failed(ch->engine, ch->lost ? "a false completion" :
+						  "a late completion");
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		/* The one that ended above has its pages marked. */
+		if (!transfer->busy || !transfer->mapped)
+			continue;
+		bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
+		dcbm_mark_in_flight(transfer);
+		dcbm_set_status(job, transfer);
+	}
 	dcbm_channel_hung(ch);
-	return true;
 }

@@ -1,83 +1,315 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Copying a batch by claimed channels
+ * DOC: Copying a batch by channels and CPUs
  *
  * Life cycle of a job:
  *
- * 1. The caller claims its channels, see dcbm_claim().
- * 2. In rounds, mostly one: dcbm_split() gives each channel a transfer, each is
- *    mapped, the descriptors are submitted, and the pairs get their status.
- * 3. The channels are given back, except those that hang, which hung.c keeps.
+ * 1. The caller claims its channels, see dcbm_claim(), and begins a job of
+ *    mtcopy's.
+ * 2. Each channel claims a part of the batch, from the back. The part is mapped
+ *    and submitted as a transfer. When the transfer is complete, its folios get
+ *    their status, and the channel claims its next part.
+ * 3. CPUs claim from the front, as far as they take part: the calling one
+ *    between its looks at the channels, and helpers on their own.
+ * 4. When nothing is left, the channels are given back, except those that hang,
+ *    which hung.c keeps.
  *
- * No round begins after the deadline of DCBM_BATCH_TIMEOUTS. No memory is
- * allocated: each channel has all that it needs since it is held, and the job
- * lies on the caller's stack.
+ * A channel claims its share of all bytes that are not copied yet, in
+ * proportion to the expected rates (rates.c), less its bytes in flight. So
+ * all copiers end at about the same time. A share below DCBM_MIN_TRANSFER is
+ * left to the CPUs. A channel of which nothing is known claims that much. A
+ * wrong expectation costs little: a channel that is faster claims again, and
+ * one that is slower delays the end by its current transfer.
+ *
+ * If the calling CPU does not take part it sleeps while the channels copy. It
+ * does take part if they are slower than itself.
+ *
+ * All folios of a batch are locked while it is copied, and a task that touches
+ * one of them waits. A transfer therefore has a deadline: a multiple of its
+ * expected time, and at most DCBM_MAX_TIMES times batch_max_us. Then its
+ * channel hangs. No channel claims anything after batch_max_us. So the copy
+ * ends within three times batch_max_us, even if no device answers; the chunks
+ * of CPUs come on top.
+ *
+ * No memory is allocated: each channel has all that it needs since it is held,
+ * and the job lies on the caller's stack.
  */
 
-#include <linux/bitmap.h>
-#include <linux/jiffies.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
 
 #include "internal.h"
 
-/** dcbm_keep_nearest() - give back a job's channels but the @nr nearest */
-void dcbm_keep_nearest(struct dcbm_job *job, unsigned int nr)
+/* The deadline of a transfer, in times of its expected duration. */
+#define DCBM_EXPECTED_TIMES	8
+/* Interrupts and the scheduler may be so late. */
+#define DCBM_MIN_TIMEOUT_NS	(2 * NSEC_PER_MSEC)
+#define DCBM_MAX_TIMES		2
+/* A shorter wait costs less than going to sleep and waking up. */
+#define DCBM_SPIN_NS		(20 * NSEC_PER_USEC)
+
+/* Of each job the queue of its first channel's slot: they outlive channels. */
+static struct wait_queue_head dcbm_done[DCBM_MAX_CHANNELS];
+
+/* Bits: the state of a job is that of all its channels. */
+enum dcbm_state {
+	DCBM_IDLE = 0,
+	DCBM_QUEUE_FULL = BIT(0),
+	DCBM_WAITING = BIT(1),
+	/* The channel does not belong to the job any more. */
+	DCBM_GONE = BIT(2),
+};
+
+static u64 dcbm_timeout_ns(void)
 {
-	while (job->nr > nr)
-		dcbm_unclaim(job->ch[--job->nr]);
+	return READ_ONCE(dcbm_tuning.timeout_ms) * NSEC_PER_MSEC;
 }
 
-static void dcbm_map_job(struct dcbm_job *job)
+/* May the job claim more for its channels? */
+static bool dcbm_in_time(const struct dcbm_job *job)
 {
-	unsigned int i, k;
+	u64 max = job->batch->max_us * NSEC_PER_USEC;
 
-	for (i = 0; i < job->nr; i++) {
-		struct dcbm_transfer *transfer = &job->ch[i]->transfer;
+	return job->now - job->start <= max(max, dcbm_timeout_ns());
+}
 
-		if (!transfer->nr_segments || !dcbm_map(transfer, job->ch[i]))
-			continue;
-		dcbm_count(DCBM_MAP_FAILURES, 1);
-		for (k = 0; k < transfer->nr_segments; k++)
-			job->batch->pairs[transfer->pair[k]].status = -EIO;
+static u64 dcbm_deadline(const struct dcbm_job *job,
+			 const struct dcbm_channel *ch)
+{
+	u64 most = max(DCBM_MAX_TIMES * job->batch->max_us * NSEC_PER_USEC,
+		       DCBM_MIN_TIMEOUT_NS);
+	u64 ns = dcbm_timeout_ns();
+
+	if (!ns && ch->rate)
+		ns = clamp(div64_u64(DCBM_EXPECTED_TIMES * NSEC_PER_USEC *
+				     ch->claimed, ch->rate),
+			   DCBM_MIN_TIMEOUT_NS, most);
+	return ktime_get_ns() + (ns ?: most);
+}
+
+/* The bytes that a channel may claim now. */
+static size_t dcbm_share(const struct dcbm_job *job,
+			 const struct dcbm_channel *ch)
+{
+	u64 unfinished = ferry_unclaimed(job->claims), share;
+	u64 all = dcbm_channels_rate(job);
+	unsigned int i;
+
+	if (!ch->rate || (job->cpu_copies && !job->cpu_rate))
+		return ch->claimed ? 0 : DCBM_MIN_TRANSFER;
+	if (job->cpu_copies)
+		all += job->cpu_rate * (1 + ferry_mtcopy_nr_helpers(job->cpus));
+	for (i = 0; i < job->nr; i++)
+		unfinished += job->ch[i]->claimed;
+	share = div64_u64(unfinished * ch->rate, all);
+	share = share > ch->claimed ? share - ch->claimed : 0;
+	share = min(round_down(share, DCBM_MIN_TRANSFER), DCBM_MAX_TRANSFER);
+	/* Without the CPU a channel must copy the rest. */
+	if (!share && !job->cpu_copies && !ch->claimed)
+		share = DCBM_MIN_TRANSFER;
+	return share;
+}
+
+/* The transfer cannot be mapped: its folios are left to the CPU. */
+static void dcbm_not_mapped(const struct dcbm_job *job,
+			    struct dcbm_transfer *transfer)
+{
+	unsigned int i;
+
+	dcbm_count(DCBM_MAP_FAILURES, 1);
+	for (i = 0; i < transfer->nr_segments; i++)
+		WRITE_ONCE(job->batch->pairs[transfer->pair[i]].status, -EIO);
+}
+
+/* Give a channel its next transfer. Return false if there is none for it. */
+static bool dcbm_next_transfer(struct dcbm_job *job,
+			       struct dcbm_transfer *transfer)
+{
+	struct dcbm_channel *ch = transfer->ch;
+	size_t start, bytes = dcbm_share(job, ch);
+
+	bytes = ferry_claim(job->claims, bytes, true, &start);
+	if (!bytes)
+		return false;
+	transfer->begun = ktime_get_ns();
+	dcbm_fill(transfer, job->batch, start, bytes);
+	if (dcbm_map(transfer)) {
+		dcbm_not_mapped(job, transfer);
+		return false;
 	}
+	transfer->first = 0;
+	transfer->next = 0;
+	transfer->busy = true;
+	ch->claimed += bytes;
+	transfer->deadline = dcbm_deadline(job, ch);
+	dcbm_count(DCBM_TRANSFERS, 1);
+	dcbm_submit_group(transfer);
+	transfer->cpu_ns = ktime_get_ns() - transfer->begun;
+	return true;
 }
 
-/* Copy one transfer for each channel. Hung channels leave the job. */
-static void dcbm_copy_round(struct dcbm_job *job)
+/* A transfer without callbacks to wait for: submit more, or end it. */
+static enum dcbm_state dcbm_advance(struct dcbm_job *job,
+				    struct dcbm_transfer *transfer)
 {
-	DECLARE_BITMAP(hung, DCBM_MAX_CHANNELS) = {};
-	unsigned int i, nr = 0;
+	bool late = job->now > transfer->deadline;
 
-	dcbm_map_job(job);
-	dcbm_submit_and_wait(job);
+	dcbm_group_done(transfer);
+	if (transfer->next < transfer->nr_descs && !late)
+		return dcbm_submit_group(transfer) ? DCBM_WAITING :
+						     DCBM_QUEUE_FULL;
+	if (transfer->next < transfer->nr_descs)
+		dcbm_count(transfer->next ? DCBM_DEADLINE_EXCEEDED :
+					    DCBM_PREP_FAILURES, 1);
+	return dcbm_complete(job, transfer) ? DCBM_IDLE : DCBM_GONE;
+}
+
+static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
+					  struct dcbm_transfer *transfer)
+{
+	/* Pairs with the release in dcbm_callback(). */
+	if (!atomic_read_acquire(&transfer->pending))
+		return dcbm_advance(job, transfer);
+	return job->now > transfer->deadline ? DCBM_GONE : DCBM_WAITING;
+}
+
+/* Check a channel's transfers, and give it the next ones. */
+static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
+					 struct dcbm_channel *ch)
+{
+	enum dcbm_state state = DCBM_IDLE;
+	struct dcbm_transfer *transfer;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		if (transfer->busy)
+			state |= dcbm_poll_transfer(job, transfer);
+		if (state & DCBM_GONE) {
+			dcbm_complete_hung(job, ch);
+			return DCBM_GONE;
+		}
+		if (!transfer->busy && dcbm_in_time(job) &&
+		    dcbm_next_transfer(job, transfer))
+			state |= DCBM_WAITING;
+	}
+	return state;
+}
+
+static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
+{
+	enum dcbm_state state, all = DCBM_IDLE;
+	unsigned int i = 0;
+
+	job->now = ktime_get_ns();
+	while (i < job->nr) {
+		state = dcbm_poll_channel(job, job->ch[i]);
+		if (state & DCBM_GONE) {
+			job->ch[i] = job->ch[--job->nr];
+			continue;
+		}
+		all |= state;
+		i++;
+	}
+	return all;
+}
+
+/* Has any transfer completed its group? */
+static bool dcbm_any_done(const struct dcbm_job *job)
+{
+	struct dcbm_transfer *transfer;
+	unsigned int i;
+
 	for (i = 0; i < job->nr; i++)
-		if (dcbm_complete_channel(job, job->ch[i]))
-			set_bit(i, hung);
+		for (transfer = job->ch[i]->transfers;
+		     transfer < dcbm_transfers_end(job->ch[i]); transfer++)
+			if (transfer->busy && !atomic_read(&transfer->pending))
+				return true;
+	return false;
+}
+
+static u64 dcbm_first_deadline(const struct dcbm_job *job)
+{
+	struct dcbm_transfer *transfer;
+	u64 first = U64_MAX;
+	unsigned int i;
+
 	for (i = 0; i < job->nr; i++)
-		if (!test_bit(i, hung))
-			job->ch[nr++] = job->ch[i];
-	job->nr = nr;
+		for (transfer = job->ch[i]->transfers;
+		     transfer < dcbm_transfers_end(job->ch[i]); transfer++)
+			if (transfer->busy)
+				first = min(first, transfer->deadline);
+	return first;
+}
+
+/* Wait until a transfer is complete or late. */
+static void dcbm_wait_for_channels(struct dcbm_job *job)
+{
+	u64 now = ktime_get_ns(), end = now + DCBM_SPIN_NS;
+	u64 deadline = dcbm_first_deadline(job);
+
+	while (!dcbm_any_done(job) && now < end) {
+		cpu_relax();
+		now = ktime_get_ns();
+	}
+	if (deadline > now)
+		wait_event_hrtimeout(*job->ch[0]->done, dcbm_any_done(job),
+				     ns_to_ktime(deadline - now + 1));
+}
+
+/* Copy a chunk by the calling CPU. Return false if nothing is left. */
+static bool dcbm_cpu_step(struct dcbm_job *job)
+{
+	u64 start = ktime_get_ns();
+	size_t bytes = ferry_mtcopy_step(job->cpus);
+
+	if (!bytes)
+		return false;
+	dcbm_learn_cpu(job, bytes, ktime_get_ns() - start);
+	cond_resched();
+	return true;
 }
 
 /**
- * dcbm_copy_job() - copy a job's batch by its channels, and give them back
- * @job: the job, with at least one channel
+ * dcbm_copy_job() - copy a job's batch, and give its channels back
+ * @job: the job, with its channels and its CPUs
  *
- * Context: process context; all folios are locked or unreachable for others.
- * May sleep for as long as dcbm_submit_and_wait() says.
+ * Context: process context, all folios locked. May sleep, for as long as the
+ * DOC block says.
  */
 void dcbm_copy_job(struct dcbm_job *job)
 {
-	struct ferry_batch *batch = job->batch;
+	enum dcbm_state state;
 	unsigned int i;
 
-	/* Complete unless a descriptor fails. */
-	for (i = 0; i < batch->nr; i++)
-		batch->pairs[i].status = 0;
-	job->start = jiffies;
-	while (!dcbm_deadline_passed(job) && dcbm_split(job))
-		dcbm_copy_round(job);
-	/* The rest, if all channels hang or the deadline has passed. */
-	for (i = job->pair; i < batch->nr; i++)
-		batch->pairs[i].status = -EAGAIN;
-	dcbm_keep_nearest(job, 0);
+	job->start = ktime_get_ns();
+	job->claims = ferry_mtcopy_start(job->cpus);
+	for (i = 0; i < job->nr; i++) {
+		job->ch[i]->claimed = 0;
+		job->ch[i]->last_done = 0;
+		job->ch[i]->done = &dcbm_done[job->ch[0]->slot];
+	}
+	do {
+		state = dcbm_poll_all(job);
+		if (job->cpu_copies && dcbm_cpu_step(job))
+			continue;
+		if (state & DCBM_QUEUE_FULL)
+			usleep_range(20, 50);
+		else if (state & DCBM_WAITING)
+			dcbm_wait_for_channels(job);
+	} while (state != DCBM_IDLE || (job->cpu_copies && job->nr &&
+					ferry_unclaimed(job->claims)));
+	ferry_mtcopy_end(job->cpus);
+	dcbm_give_back(job);
+}
+
+/** dcbm_copy_init() - prepare the wait queues */
+void dcbm_copy_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
+		init_waitqueue_head(&dcbm_done[i]);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Channels and costs in debugfs
+ * DOC: Channels and engines in debugfs
  *
  * /sys/kernel/debug/ferry_dcbm/channels has a line for each channel held,
  *
- *	NAME DRIVER node=N descriptors=N bytes=N near=N active|hung
+ *	NAME DRIVER node=N descriptors=N bytes=N near=N windows=0|1 active|hung
  *
- * where near counts the bytes whose destination is on the channel's own node;
- * costs has the results of the calibration, and force_offload overrides them.
+ * where near counts the bytes whose destination is on the channel's own node,
+ * and windows tells whether it has IOVA windows (map.c). The file engines has
+ * the rates of each engine (rates.c), and force_offload overrides them.
  * The files are for people and tests; they are no stable interface.
  *
- * Locking: dcbm_mutex keeps the channels and the costs while they are printed.
+ * Locking: dcbm_mutex keeps channels and engines while they are printed.
  */
 
 #include <linux/debugfs.h>
@@ -26,7 +27,8 @@ static void dcbm_show_channel(struct seq_file *m, const struct dcbm_channel *ch)
 	seq_printf(m, "%s %s node=%d descriptors=%llu ",
 		   dma_chan_name(ch->chan), dev_driver_string(ch->provider),
 		   ch->nid, ch->nr_descs);
-	seq_printf(m, "bytes=%llu near=%llu %s\n", ch->bytes, ch->near_bytes,
+	seq_printf(m, "bytes=%llu near=%llu windows=%d %s\n", ch->bytes,
+		   ch->near_bytes, ch->transfers->windows,
 		   ch->hung ? "hung" : "active");
 }
 
@@ -42,13 +44,13 @@ static int channels_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(channels);
 
-static int costs_show(struct seq_file *m, void *unused)
+static int engines_show(struct seq_file *m, void *unused)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_show_costs(m);
+	dcbm_show_engines(m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(costs);
+DEFINE_SHOW_ATTRIBUTE(engines);
 
 static int force_offload_get(void *data, u64 *value)
 {
@@ -56,13 +58,11 @@ static int force_offload_get(void *data, u64 *value)
 	return 0;
 }
 
-/* The costs may be stale after a time of forced offload: measure again. */
 static int force_offload_set(void *data, u64 value)
 {
 	if (value > 1)
 		return -EINVAL;
 	WRITE_ONCE(dcbm_tuning.force_offload, value);
-	dcbm_recalibrate();
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(force_offload_fops, force_offload_get,
@@ -73,7 +73,7 @@ void dcbm_debugfs_init(void)
 {
 	dcbm_dir = debugfs_create_dir("ferry_dcbm", NULL);
 	debugfs_create_file("channels", 0444, dcbm_dir, NULL, &channels_fops);
-	debugfs_create_file("costs", 0444, dcbm_dir, NULL, &costs_fops);
+	debugfs_create_file("engines", 0444, dcbm_dir, NULL, &engines_fops);
 	debugfs_create_file_unsafe("force_offload", 0644, dcbm_dir, NULL,
 				   &force_offload_fops);
 }

@@ -2,10 +2,10 @@
 /**
  * DOC: Request and release of channels
  *
- * dcbm requests channels when it is selected and releases them when another
- * migrator is, or when the devices knob excludes them. dmaengine has no way to
- * ask a client for a channel back, and drivers do not expect a client that
- * holds channels all the time. So notifiers tell dcbm:
+ * dcbm requests channels when one of its migrators is selected and releases
+ * them when another migrator is, or when the devices knob excludes them.
+ * dmaengine has no way to ask a client for a channel back, and drivers do not
+ * expect a client that holds channels all the time. So notifiers tell dcbm:
  *
  *	driver unbound		dcbm releases the channels of the device before
  *				the driver is unbound, and looks for new ones
@@ -33,6 +33,7 @@
 
 #include <linux/bits.h>
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/device/bus.h>
 #include <linux/dmaengine.h>
 #include <linux/mutex.h>
@@ -42,7 +43,6 @@
 #include <linux/string.h>
 #include <linux/suspend.h>
 #include <linux/sysfs.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -58,62 +58,55 @@
 #define DCBM_SUSPEND		BIT(0)
 #define DCBM_HIBERNATION	BIT(1)
 #define DCBM_RESTORE		BIT(2)
+/* It has no end. */
+#define DCBM_SHUTDOWN		BIT(3)
 
-/* dcbm is selected; dcbm_mutex. */
-static bool dcbm_enabled;
+/*
+ * Migrators that use the channels: one while one of ours is selected, two while
+ * it replaces the other; dcbm_mutex.
+ */
+static unsigned int dcbm_users;
 
 /**
- * dcbm_acquire_all() - request all channels, because dcbm was selected
+ * dcbm_acquire_all() - request all channels, because a migrator was selected
+ * @need: fail if there is none
  *
  * Context: process context. Takes dcbm_mutex.
- * Return: 0; -ENODEV if there is none, -EBUSY if the system is about to sleep.
+ * Return: 0; if @need, -ENODEV if there is none, -EBUSY if the system is about
+ * to sleep.
  */
-int dcbm_acquire_all(void)
+int dcbm_acquire_all(bool need)
 {
 	guard(mutex)(&dcbm_mutex);
-	if (dcbm_suspend_state)
+	if (need && dcbm_suspend_state)
 		return -EBUSY;
 	dcbm_request_channels();
-	dcbm_enabled = dcbm_have_channels();
-	if (!dcbm_enabled)
+	if (need && !dcbm_have_channels())
 		return -ENODEV;
-	dcbm_calibrate();
+	dcbm_users++;
 	return 0;
 }
 
 /**
- * dcbm_release_all() - release all channels, because dcbm is deselected
+ * dcbm_release_all() - release all channels, because no migrator uses them
  *
  * Context: process context. Takes dcbm_mutex, waits for batches in flight.
  */
 void dcbm_release_all(void)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_enabled = false;
-	dcbm_release_channels(true);
+	if (!--dcbm_users)
+		dcbm_release_channels(true);
 }
 
-/* If dcbm is selected, request the channels that have become usable. */
+/* If they are in use, request the channels that have become usable. */
 static void dcbm_refresh(void)
 {
 	lockdep_assert_held(&dcbm_mutex);
-	if (!dcbm_enabled)
+	if (!dcbm_users)
 		return;
 	dcbm_release_channels(false);
-	if (dcbm_request_channels())
-		dcbm_calibrate();
-}
-
-/**
- * dcbm_recalibrate() - measure again after a knob changed the cost of a batch
- *
- * Context: process context. Takes dcbm_mutex.
- */
-void dcbm_recalibrate(void)
-{
-	guard(mutex)(&dcbm_mutex);
-	if (dcbm_enabled)
-		dcbm_calibrate();
+	dcbm_request_channels();
 }
 
 /**
@@ -122,8 +115,8 @@ void dcbm_recalibrate(void)
  *
  * Context: process context. Takes dcbm_mutex.
  * Return: 0; -EINVAL if @names has no name or is too long; -EBUSY if the system
- * is about to sleep; -ENODEV if dcbm is selected and none of the devices has a
- * free channel: then the previous choice is in force again.
+ * is about to sleep; -ENODEV if channels are in use and none of the devices has
+ * a free channel: then the previous choice is in force again.
  */
 int dcbm_set_devices(const char *names)
 {
@@ -141,7 +134,7 @@ int dcbm_set_devices(const char *names)
 	strscpy(dcbm_devices, names, sizeof(dcbm_devices));
 	strreplace(dcbm_devices, ',', ' ');
 	dcbm_refresh();
-	if (!dcbm_enabled || dcbm_have_channels())
+	if (!dcbm_users || dcbm_have_channels())
 		return 0;
 	strscpy(dcbm_devices, old, sizeof(dcbm_devices));
 	dcbm_refresh();
@@ -157,15 +150,16 @@ ssize_t dcbm_show_devices(char *buf)
 
 /*
  * Give a hung channel's callbacks a last chance: a driver that frees its
- * descriptors on release does not survive the completion of one (ptdma). If the
- * channel did not time out, no callback is due, see complete.c.
+ * descriptors on release does not survive the completion of one (ptdma). After
+ * a false completion none is due.
  */
 static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
 {
-	return ch->timed_out &&
-	       wait_event_timeout(dcbm_wait, !atomic_read(&ch->pending),
-				  msecs_to_jiffies(DCBM_UNBIND_WAIT_MS)) &&
-	       dcbm_try_recover(ch);
+	unsigned long end = jiffies + msecs_to_jiffies(DCBM_UNBIND_WAIT_MS);
+
+	while (!ch->lost && !dcbm_all_done(ch) && time_before(jiffies, end))
+		fsleep(USEC_PER_MSEC);
+	return dcbm_try_recover(ch);
 }
 
 /*
@@ -189,7 +183,7 @@ static void dcbm_evict(const struct device *dev)
 		}
 		dcbm_quirk_delay(ch);
 		dcbm_channel_detach(ch);
-		dcbm_leak(ch);
+		dcbm_abandon(ch);
 	}
 }
 
@@ -219,7 +213,7 @@ static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
 			      void *unused)
 {
 	guard(mutex)(&dcbm_mutex);
-	dcbm_enabled = false;
+	dcbm_suspend_state |= DCBM_SHUTDOWN;
 	dcbm_evict(NULL);
 	return NOTIFY_DONE;
 }
@@ -240,7 +234,7 @@ static void dcbm_resume(unsigned int kind)
 {
 	scoped_guard(mutex, &dcbm_mutex)
 		dcbm_suspend_state &= ~kind;
-	/* From a work, because the wake-up would wait for the calibration. */
+	/* From a work: channels must not delay the wake-up. */
 	queue_work(system_dfl_wq, &dcbm_refresh_work);
 }
 

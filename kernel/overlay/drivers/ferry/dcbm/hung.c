@@ -4,11 +4,11 @@
  *
  * Memory that a device may still write must not be freed, reused or unmapped
  * before the driver has said that the copy is complete. A channel that does not
- * complete its descriptors in time is hung: it keeps its transfer, mapped as it
- * is, and holds two references for each segment in flight. So does a channel
- * whose driver reported a false completion (complete.c), for each segment
- * concerned; its transfer is unmapped already, because otherwise the CPU could
- * not have verified the content.
+ * complete its descriptors in time is hung: it keeps its busy transfers, mapped
+ * as they are, and holds two references for each segment in flight. So does a
+ * channel whose driver reported a false completion (complete.c), for each
+ * segment concerned; that transfer is unmapped already, because otherwise the
+ * CPU could not have verified the content.
  *
  *   - The reference on the source makes the folio's move fail in migration's
  *     ordinary check of the reference count, which comes before the CPU would
@@ -24,16 +24,21 @@
  *
  * 1. dcbm_channel_hung() takes the references and puts it on the list.
  * 2. A work checks it every DCBM_HUNG_WORK_MS.
- * 3. When all callbacks have come, late, the work unmaps the transfer, frees
+ * 3. When all callbacks have come, late, the work unmaps the transfers, frees
  *    the destinations and returns the channel to service. The unmapping leaves
  *    the content alone, because the CPU may have copied a folio beside those in
  *    flight since, and that folio may be in use.
- * 4. If the driver is unbound before that, the channel is freed and the
- *    destinations are leaked. In general it cannot be known that a device has
- *    no DMA under way, and lost memory is better than DMA to memory in use.
+ * 4. If the driver is unbound before that, the transfers are unmapped and the
+ *    channel is freed. Behind an IOMMU the unmapping ends the device's access,
+ *    so that the destinations can be freed, too. Otherwise they are leaked. It
+ *    cannot be known that a device has no DMA under way: even one that must not
+ *    write now, because its bus mastering is off, may continue when a driver
+ *    turns that on again. Lost memory is better than DMA to memory in use.
  *
- * After a false completion @pending is one more than the callbacks that will
- * come, so that the channel always ends by step 4.
+ * Leaked pages can neither be moved nor freed, so their memory block cannot go
+ * offline any more. A message in the log tells how many they are.
+ *
+ * After a false completion the channel always ends by step 4.
  *
  * The module cannot be unloaded while a channel hangs.
  *
@@ -43,6 +48,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/pagemap.h>
@@ -76,25 +82,53 @@ static s64 dcbm_segment_pages(const struct dcbm_transfer *transfer,
 }
 
 /**
- * dcbm_channel_hung() - take a channel out of service until its callbacks come
- * @ch: a claimed channel whose transfer has the segments that the device may
- *	still write marked in flight, with @pending above 0 for them; hung.c
- *	owns it from now on
+ * dcbm_all_done() - have all callbacks of a hung channel come?
+ * @ch: the channel
  *
- * Context: process context, sources locked.
+ * Context: any.
  */
-void dcbm_channel_hung(struct dcbm_channel *ch)
+bool dcbm_all_done(const struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer = &ch->transfer;
+	const struct dcbm_transfer *transfer;
+
+	if (ch->lost)
+		return false;
+	/* Pairs with the release in dcbm_callback(). */
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		if (transfer->busy && atomic_read_acquire(&transfer->pending))
+			return false;
+	return true;
+}
+
+static void dcbm_hold_pages(struct dcbm_transfer *transfer)
+{
 	unsigned int i;
 
-	__module_get(THIS_MODULE);
 	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
 		folio_get(dcbm_src_folio(transfer, i));
 		folio_get(dcbm_dst_folio(transfer, i));
 		dcbm_count(DCBM_HUNG_PAGES, dcbm_segment_pages(transfer, i));
 	}
-	ch->src_put = 0;
+	transfer->src_put = 0;
+}
+
+/**
+ * dcbm_channel_hung() - take a channel out of service until its callbacks come
+ * @ch: a claimed channel; its busy transfers have the segments that the device
+ *	may still write marked in flight; hung.c owns it from now on
+ *
+ * Context: process context, sources locked.
+ */
+void dcbm_channel_hung(struct dcbm_channel *ch)
+{
+	struct dcbm_transfer *transfer;
+
+	__module_get(THIS_MODULE);
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		if (transfer->busy)
+			dcbm_hold_pages(transfer);
 	dcbm_count(DCBM_CHANNELS_HUNG, 1);
 	/* @hung is set if and only if the channel is on the list. */
 	scoped_guard(spinlock, &dcbm_hung_lock) {
@@ -108,32 +142,41 @@ void dcbm_channel_hung(struct dcbm_channel *ch)
 }
 
 /* Put the sources whose move has ended. Return true when none is left. */
-static bool dcbm_put_sources(struct dcbm_channel *ch)
+static bool dcbm_put_sources(struct dcbm_transfer *transfer)
 {
-	struct dcbm_transfer *transfer = &ch->transfer;
 	unsigned int i;
 
 	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
 		struct folio *src = dcbm_src_folio(transfer, i);
 
-		if (i < ch->src_put)
+		if (i < transfer->src_put)
 			continue;
 		if (!folio_trylock(src))
 			return false;
 		folio_unlock(src);
 		folio_put(src);
-		ch->src_put = i + 1;
+		transfer->src_put = i + 1;
 	}
 	return true;
 }
 
-/* All descriptors completed: undo dcbm_channel_hung(). */
-static void dcbm_channel_recovered(struct dcbm_channel *ch)
+static bool dcbm_put_all_sources(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer = &ch->transfer;
+	struct dcbm_transfer *transfer;
+	bool all = true;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		if (transfer->busy && !dcbm_put_sources(transfer))
+			all = false;
+	return all;
+}
+
+static void dcbm_transfer_recovered(struct dcbm_transfer *transfer)
+{
 	unsigned int i;
 
-	dcbm_unmap(transfer, ch, DMA_ATTR_SKIP_CPU_SYNC);
+	dcbm_unmap(transfer, DMA_ATTR_SKIP_CPU_SYNC);
 	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
 		dcbm_count(DCBM_HUNG_PAGES, -dcbm_segment_pages(transfer, i));
 		folio_put(dcbm_dst_folio(transfer, i));
@@ -141,7 +184,20 @@ static void dcbm_channel_recovered(struct dcbm_channel *ch)
 	for (i = 0; i < transfer->nr_descs; i++)
 		dcbm_count(DCBM_LATE_COMPLETIONS,
 			   transfer->descs[i].in_flight);
+	transfer->busy = false;
+}
+
+/* All descriptors completed: undo dcbm_channel_hung(). */
+static void dcbm_channel_recovered(struct dcbm_channel *ch)
+{
+	struct dcbm_transfer *transfer;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		if (transfer->busy)
+			dcbm_transfer_recovered(transfer);
 	dcbm_count(DCBM_CHANNELS_RECOVERED, 1);
+	ch->claimed = 0;
 	WRITE_ONCE(ch->hung, false);
 }
 
@@ -155,12 +211,11 @@ static void dcbm_channel_recovered(struct dcbm_channel *ch)
  */
 bool dcbm_try_recover(struct dcbm_channel *ch)
 {
-	/* Pairs with the release in dcbm_callback(). */
-	if (atomic_read_acquire(&ch->pending))
+	if (!dcbm_all_done(ch))
 		return false;
 	scoped_guard(spinlock, &dcbm_hung_lock)
 		list_del(&ch->list);
-	while (!dcbm_put_sources(ch))
+	while (!dcbm_put_all_sources(ch))
 		fsleep(USEC_PER_MSEC);
 	dcbm_channel_recovered(ch);
 	module_put(THIS_MODULE);
@@ -170,13 +225,12 @@ bool dcbm_try_recover(struct dcbm_channel *ch)
 /* Return true when the channel hangs no more, or is freed. */
 static bool dcbm_check_hung(struct dcbm_channel *ch)
 {
-	if (!dcbm_put_sources(ch))
+	if (!dcbm_put_all_sources(ch))
 		return false;
 	if (ch->unbound) {
-		/* No callback can come. The destinations leak. */
+		/* No callback can come. */
 		kvfree(ch);
-	} else if (ch->chan && !atomic_read_acquire(&ch->pending)) {
-		/* Pairs with the release in dcbm_callback(). */
+	} else if (ch->chan && dcbm_all_done(ch)) {
 		dcbm_channel_recovered(ch);
 		dcbm_channel_return(ch);
 	} else {
@@ -206,22 +260,52 @@ static void dcbm_hung_fn(struct work_struct *work)
 		dcbm_queue_hung_work();
 }
 
-/**
- * dcbm_leak() - leak the memory of a hung channel whose driver is being unbound
- * @ch: the channel; its dmaengine channel has been released
- *
- * Context: process context, dcbm_mutex held.
- */
-void dcbm_leak(struct dcbm_channel *ch)
+/* Free the destinations, or leak them. Return the pages leaked. */
+static s64 dcbm_abandon_transfer(struct dcbm_transfer *transfer)
 {
-	struct dcbm_transfer *transfer = &ch->transfer;
+	bool stopped = dcbm_unmap_hung(transfer);
+	s64 pages, leaked = 0;
 	unsigned int i;
 
-	ch->chan = NULL;
 	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
-		dcbm_count(DCBM_HUNG_PAGES, -dcbm_segment_pages(transfer, i));
-		dcbm_count(DCBM_LEAKED_PAGES, dcbm_segment_pages(transfer, i));
+		pages = dcbm_segment_pages(transfer, i);
+		dcbm_count(DCBM_HUNG_PAGES, -pages);
+		if (!stopped) {
+			leaked += pages;
+			continue;
+		}
+		dcbm_count(DCBM_RELEASED_PAGES, pages);
+		folio_put(dcbm_dst_folio(transfer, i));
 	}
+	return leaked;
+}
+
+/**
+ * dcbm_abandon() - free or leak the memory of a hung channel whose driver goes
+ * @ch: the channel; its dmaengine channel has been released
+ *
+ * Context: process context, dcbm_mutex held; the driver is still bound.
+ */
+void dcbm_abandon(struct dcbm_channel *ch)
+{
+	struct dcbm_transfer *transfer;
+	s64 leaked = 0;
+
+	ch->chan = NULL;
+	dcbm_sentinel_leak(ch);
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		if (transfer->busy)
+			leaked += dcbm_abandon_transfer(transfer);
+		else
+			dcbm_windows_free(transfer);
+	}
+	if (!leaked)
+		return;
+	dcbm_count(DCBM_LEAKED_PAGES, leaked);
+	dev_warn(ch->provider,
+		 "dcbm: unbound while it may write memory: %lld pages are lost until the next boot, and their memory blocks cannot go offline\n",
+		 leaked);
 }
 
 /**

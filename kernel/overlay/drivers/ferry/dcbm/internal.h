@@ -7,6 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/ferry.h>
+#include <linux/ferry_mtcopy.h>
 #include <linux/ferry_sysfs.h>
 #include <linux/scatterlist.h>
 #include <linux/seq_file.h>
@@ -14,17 +15,19 @@
 
 /* Maximum number of channels held; the limit of the channels knob. */
 #define DCBM_MAX_CHANNELS	64
-/* Segments of one transfer: one channel can copy a batch of single pages. */
+/* Segments of one transfer. */
 #define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
 /*
  * Longest descriptor: below every known engine's limit, and long enough that
  * its setup cost is small beside the copy.
  */
 #define DCBM_MAX_LEN		SZ_1M
-/* Longest transfer and size of an IOVA window: the default batch limit. */
-#define DCBM_MAX_TRANSFER	((size_t)SZ_32M)
-/* Deadline of a batch on slow but live channels, in multiples of timeout_ms. */
-#define DCBM_BATCH_TIMEOUTS	4
+/* Longest transfer and size of an IOVA window. */
+#define DCBM_MAX_TRANSFER	(DCBM_MAX_SEGMENTS * PAGE_SIZE)
+/* Fewer bytes do not repay an interrupt. */
+#define DCBM_MIN_TRANSFER	max(SZ_64K, PAGE_SIZE)
+/* Transfers of a channel at a time, where its driver has room for them. */
+#define DCBM_MAX_TRANSFERS	2
 /* Size of the "devices" knob's value. */
 #define DCBM_DEVICES_LEN	(PAGE_SIZE / 4)
 /* Watched buses: platform, PCI, AMBA. */
@@ -65,9 +68,11 @@ struct dcbm_quirks {
 	enum dcbm_trust trust;
 };
 
+struct dcbm_transfer;
+
 /**
  * struct dcbm_desc - one descriptor
- * @ch:		its channel
+ * @transfer:	its transfer
  * @src:	bus address of the source
  * @dst:	bus address of the destination
  * @len:	bytes
@@ -78,7 +83,7 @@ struct dcbm_quirks {
  * @in_flight:	it had not completed when its channel was found hung
  */
 struct dcbm_desc {
-	struct dcbm_channel *ch;
+	struct dcbm_transfer *transfer;
 	dma_addr_t src;
 	dma_addr_t dst;
 	unsigned int len;
@@ -89,11 +94,23 @@ struct dcbm_desc {
 };
 
 /**
- * struct dcbm_transfer - the part of a batch that one channel copies
+ * struct dcbm_transfer - a part of a batch that a channel copies
+ * @ch:		the channel
+ * @busy:	it has a part of a batch, or of one that it hung with
  * @bytes:	its length
  * @nr_segments: number of segments, each within one folio of the batch
- * @nr_descs:	number of descriptors; 0 if the segments could not be mapped
+ * @nr_descs:	number of descriptors
  * @mapped:	both lists are mapped for the channel's device
+ * @windows:	it has IOVA windows
+ * @src_window:	bus addresses for sources
+ * @dst_window:	bus addresses for destinations
+ * @first:	first descriptor of the group in flight
+ * @next:	first descriptor not submitted
+ * @pending:	outstanding callbacks of the group
+ * @begun:	in ns; when it was claimed
+ * @deadline:	in ns; when it has failed if it is not complete
+ * @cpu_ns:	time that the CPU has spent on it
+ * @src_put:	segments whose source references hung.c has dropped
  * @in_flight:	segments that the device of a hung channel may still write
  * @pair:	of each segment, the pair of the batch
  * @src:	sources of the segments
@@ -101,10 +118,22 @@ struct dcbm_desc {
  * @descs:	the descriptors
  */
 struct dcbm_transfer {
+	struct dcbm_channel *ch;
+	bool busy;
 	size_t bytes;
 	unsigned int nr_segments;
 	unsigned int nr_descs;
 	bool mapped;
+	bool windows;
+	struct dma_iova_state src_window;
+	struct dma_iova_state dst_window;
+	unsigned int first;
+	unsigned int next;
+	atomic_t pending;
+	u64 begun;
+	u64 deadline;
+	u64 cpu_ns;
+	unsigned int src_put;
 	DECLARE_BITMAP(in_flight, DCBM_MAX_SEGMENTS);
 	unsigned short pair[DCBM_MAX_SEGMENTS];
 	struct scatterlist src[DCBM_MAX_SEGMENTS];
@@ -117,25 +146,19 @@ struct dcbm_transfer {
  * @chan:	the channel; NULL once it was released with memory leaked
  * @provider:	device that the channel's driver is bound to
  * @dev:	device that memory is mapped for, mostly the same
+ * @engine:	the provider's entry in rates.c
  * @quirks:	quirks of its driver
  * @nid:	node that it is near, or NUMA_NO_NODE
  * @slot:	its index in the table of channels
- * @first:	first descriptor of the group in flight
- * @next:	first descriptor not submitted
- * @end:	end of the descriptors to submit
- * @pending:	outstanding callbacks; one too many after a false completion,
- *		so that it never reaches 0
- * @progress:	jiffies of the last submission or callback
- * @waiting:	a group is in flight
- * @timed_out:	the group in flight has timed out
- * @backoff_until: in jiffies; the channel is not claimed before
- * @hung:	out of service until @pending is 0
+ * @done:	woken when a group of a transfer is complete
+ * @rate:	expected bytes per us in its job, 0 if unknown
+ * @claimed:	bytes of its transfers
+ * @last_done:	in ns; when its last transfer was complete
+ * @hung:	out of service until all callbacks have come
+ * @lost:	a completion was false: nothing will tell when the device has
+ *		stopped
  * @unbound:	its driver was unbound from the device
- * @src_put:	segments whose source references hung.c has dropped
  * @list:	entry of hung.c's list
- * @windows:	it has IOVA windows
- * @src_window:	bus addresses for sources
- * @dst_window:	bus addresses for destinations
  * @sentinel:	source and destination of the sentinel descriptor, if
  *		DCBM_TRUST_SENTINEL needs one
  * @sentinel_dma: their bus address
@@ -143,59 +166,67 @@ struct dcbm_transfer {
  * @nr_descs:	descriptors submitted since the channel is held
  * @bytes:	bytes of them
  * @near_bytes:	of those, bytes whose destination is on @nid
- * @transfer:	the current transfer
+ * @nr_transfers: transfers that it can have at a time
+ * @transfers:	these
  *
- * The task that claimed the slot owns all fields. Callbacks only touch
- * @pending, @progress and the status of their descriptor, and nothing after
- * they have decremented @pending.
+ * The task that claimed the slot owns all fields. Callbacks only touch @pending
+ * of their transfer and the status of their descriptor, and nothing of the
+ * channel after they have decremented @pending.
  */
 struct dcbm_channel {
 	struct dma_chan *chan;
 	const struct device *provider;
 	struct device *dev;
+	struct dcbm_engine *engine;
 	const struct dcbm_quirks *quirks;
 	int nid;
 	unsigned int slot;
-	unsigned int first;
-	unsigned int next;
-	unsigned int end;
-	atomic_t pending;
-	unsigned long progress;
-	bool waiting;
-	bool timed_out;
-	unsigned long backoff_until;
+	struct wait_queue_head *done;
+	unsigned long rate;
+	size_t claimed;
+	u64 last_done;
 	bool hung;
+	bool lost;
 	bool unbound;
-	unsigned int src_put;
 	struct list_head list;
-	bool windows;
-	struct dma_iova_state src_window;
-	struct dma_iova_state dst_window;
 	void *sentinel;
 	dma_addr_t sentinel_dma;
 	struct dcbm_desc last;
 	u64 nr_descs;
 	u64 bytes;
 	u64 near_bytes;
-	struct dcbm_transfer transfer;
+	unsigned int nr_transfers;
+	struct dcbm_transfer transfers[] __counted_by(nr_transfers);
 };
+
+static inline const struct dcbm_transfer *
+dcbm_transfers_end(const struct dcbm_channel *ch)
+{
+	return ch->transfers + ch->nr_transfers;
+}
 
 /**
  * struct dcbm_job - a batch being copied
  * @batch:	the batch
+ * @cpus:	the CPUs' part in it
+ * @claims:	which parts of it are claimed
+ * @cpu_copies:	the calling CPU copies, too
+ * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
+ * @start:	in ns; when the copy began
+ * @now:	in ns; when the channels were looked at last
  * @nr:		number of channels claimed for it
- * @ch:		the channels, nearest first
- * @pair:	first pair that is not split into transfers yet
- * @offset:	bytes of that pair that are
- * @start:	in jiffies; when the copy began
+ * @ch:		the channels
  */
 struct dcbm_job {
 	struct ferry_batch *batch;
+	struct mtcopy_job *cpus;
+	struct ferry_claims *claims;
+	bool cpu_copies;
+	unsigned long cpu_rate;
+	u64 start;
+	u64 now;
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
-	unsigned int pair;
-	size_t offset;
-	unsigned long start;
 };
 
 /* When copies are verified, the words of the verify knob. */
@@ -207,9 +238,9 @@ enum dcbm_verify {
 /**
  * struct dcbm_tuning - values of the knobs
  * @channels:	maximum number of channels that copy one batch
- * @timeout_ms:	a channel without progress for this long hangs
+ * @timeout_ms:	timeout of every transfer; 0: from its expected time
  * @verify:	an enum dcbm_verify
- * @force_offload: offload batches that the CPU would copy faster, too
+ * @force_offload: let channels copy all, whatever was learned of them
  */
 struct dcbm_tuning {
 	unsigned long channels;
@@ -220,8 +251,10 @@ struct dcbm_tuning {
 
 /* The counters: descriptors = completed + errors + timeouts. */
 #define DCBM_COUNTERS(TYPE, _last) {				\
+	TYPE(DCBM_TRANSFERS, transfers)				\
 	TYPE(DCBM_DESCRIPTORS, descriptors)			\
 	TYPE(DCBM_COMPLETED, completed)				\
+	TYPE(DCBM_COPIED_BYTES, copied_bytes)			\
 	TYPE(DCBM_ERRORS, errors)				\
 	TYPE(DCBM_TIMEOUTS, timeouts)				\
 	TYPE(DCBM_LATE_COMPLETIONS, late_completions)		\
@@ -233,10 +266,13 @@ struct dcbm_tuning {
 	TYPE(DCBM_DEADLINE_EXCEEDED, deadline_exceeded)		\
 	TYPE(DCBM_REJECTED_SLOWER, rejected_slower)		\
 	TYPE(DCBM_REJECTED_BUSY, rejected_busy)			\
+	TYPE(DCBM_REJECTED_NO_CHANNEL, rejected_no_channel)	\
+	TYPE(DCBM_REJECTED_RESTING, rejected_resting)		\
 	TYPE(DCBM_REJECTED_TAGGED, rejected_tagged)		\
 	TYPE(DCBM_CHANNELS_HUNG, channels_hung)			\
 	TYPE(DCBM_CHANNELS_RECOVERED, channels_recovered)	\
 	TYPE(DCBM_HUNG_PAGES, hung_pages)			\
+	TYPE(DCBM_RELEASED_PAGES, released_pages)		\
 	TYPE(DCBM_LEAKED_PAGES, leaked_pages)			\
 	_last							\
 }
@@ -264,19 +300,44 @@ static inline struct folio *dcbm_dst_folio(struct dcbm_transfer *transfer,
 	return page_folio(sg_page(&transfer->dst[segment]));
 }
 
+/**
+ * struct dcbm_sample - the cost of a transfer, for rates.c
+ * @bytes:	its length
+ * @ns:		time from its claim to its completion
+ * @cpu_ns:	time of the CPU in between
+ */
+struct dcbm_sample {
+	size_t bytes;
+	u64 ns;
+	u64 cpu_ns;
+};
+
 /* quirks.c */
-#define DCBM_NR_QUIRKS		8
 const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan);
-const struct dcbm_quirks *dcbm_quirks_nth(unsigned int nr);
-unsigned int dcbm_quirks_index(const struct dcbm_quirks *quirks);
+
+/* rates.c */
+struct dcbm_engine *dcbm_engine_get(const struct device *provider);
+void dcbm_engine_put(struct dcbm_engine *engine);
+bool dcbm_engine_rests(struct dcbm_engine *engine);
+void dcbm_engine_failed(struct dcbm_engine *engine, const char *why);
+void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
+		const struct dcbm_sample *sample);
+void dcbm_learn_cpu(struct dcbm_job *job, size_t bytes, u64 ns);
+void dcbm_expect(struct dcbm_job *job);
+unsigned long dcbm_channels_rate(const struct dcbm_job *job);
+bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch);
+void dcbm_show_engines(struct seq_file *m);
 
 /* map.c */
-void dcbm_windows_alloc(struct dcbm_channel *ch);
-void dcbm_windows_free(struct dcbm_channel *ch);
-bool dcbm_split(struct dcbm_job *job);
-int dcbm_map(struct dcbm_transfer *transfer, struct dcbm_channel *ch);
-void dcbm_unmap(struct dcbm_transfer *transfer, struct dcbm_channel *ch,
-		unsigned long attrs);
+void dcbm_windows_alloc(struct dcbm_transfer *transfer);
+void dcbm_windows_free(struct dcbm_transfer *transfer);
+bool dcbm_bounces(struct device *dev);
+bool dcbm_translated(struct device *dev);
+void dcbm_fill(struct dcbm_transfer *transfer, const struct ferry_batch *batch,
+	       size_t start, size_t bytes);
+int dcbm_map(struct dcbm_transfer *transfer);
+void dcbm_unmap(struct dcbm_transfer *transfer, unsigned long attrs);
+bool dcbm_unmap_hung(struct dcbm_transfer *transfer);
 
 /* channels.c */
 extern struct mutex dcbm_mutex;
@@ -286,47 +347,43 @@ extern char dcbm_devices[DCBM_DEVICES_LEN];
 extern const struct bus_type *const dcbm_buses[DCBM_MAX_BUSES + 1];
 void dcbm_unbinding_add(const struct device *dev);
 void dcbm_unbinding_del(const struct device *dev);
-unsigned int dcbm_request_channels(void);
+void dcbm_request_channels(void);
 bool dcbm_have_channels(void);
 void dcbm_release_channels(bool all);
 bool dcbm_unpublish(struct dcbm_channel *ch);
 void dcbm_quirk_delay(const struct dcbm_channel *ch);
 void dcbm_channel_free(struct dcbm_channel *ch);
+void dcbm_sentinel_leak(struct dcbm_channel *ch);
 void dcbm_channel_detach(struct dcbm_channel *ch);
 void dcbm_channel_return(struct dcbm_channel *ch);
 struct dcbm_channel *dcbm_slot(unsigned int slot);
-void dcbm_claim(struct dcbm_job *job, unsigned int wanted,
-		const struct dcbm_quirks *quirks);
+enum dcbm_counter dcbm_claim(struct dcbm_job *job, unsigned int wanted);
 void dcbm_unclaim(struct dcbm_channel *ch);
+void dcbm_give_back(struct dcbm_job *job);
 
 /* hung.c */
+bool dcbm_all_done(const struct dcbm_channel *ch);
 void dcbm_channel_hung(struct dcbm_channel *ch);
 bool dcbm_try_recover(struct dcbm_channel *ch);
-void dcbm_leak(struct dcbm_channel *ch);
+void dcbm_abandon(struct dcbm_channel *ch);
 void dcbm_hung_unbound(const struct device *dev);
 void dcbm_hung_exit(void);
 
 /* complete.c */
-bool dcbm_complete_channel(struct dcbm_job *job, struct dcbm_channel *ch);
+bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer);
+void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch);
 
 /* submit.c */
-bool dcbm_deadline_passed(const struct dcbm_job *job);
-void dcbm_submit_and_wait(struct dcbm_job *job);
+bool dcbm_submit_group(struct dcbm_transfer *transfer);
+void dcbm_group_done(struct dcbm_transfer *transfer);
 
 /* copy.c */
-void dcbm_keep_nearest(struct dcbm_job *job, unsigned int nr);
 void dcbm_copy_job(struct dcbm_job *job);
-
-/* calibrate.c */
-void dcbm_calibrate(void);
-bool dcbm_worth_offloading(const struct ferry_batch *batch);
-unsigned int dcbm_pick_channels(const struct dcbm_job *job);
-void dcbm_show_costs(struct seq_file *m);
+void dcbm_copy_init(void);
 
 /* hotplug.c */
-int dcbm_acquire_all(void);
+int dcbm_acquire_all(bool need);
 void dcbm_release_all(void);
-void dcbm_recalibrate(void);
 int dcbm_set_devices(const char *names);
 ssize_t dcbm_show_devices(char *buf);
 int dcbm_notify_init(void);

@@ -2,25 +2,35 @@
 /**
  * DOC: dcbm, copy by DMA engines
  *
- * A dmaengine client that copies a batch of folios over many channels. Each
- * file may call those above it:
+ * A dmaengine client that copies a batch of folios over many channels. It has
+ * two migrators:
+ *
+ *	dcbm	channels copy while the calling CPU sleeps. The CPU copies, too,
+ *		if they are slower than itself.
+ *	auto	channels, the calling CPU and idle CPUs copy together. Without
+ *		channels it is mtcopy.
+ *
+ * Each file may call those above it:
  *
  *	quirks.c	quirks of each DMA engine driver
- *	map.c		a batch is split into transfers, which are mapped
+ *	tuning.c	values of the knobs and counters
+ *	rates.c		rates of engines and CPUs, learned from each transfer
+ *	map.c		transfers, parts of a batch, are mapped
  *	channels.c	the channels held, and which batch uses them
  *	hung.c		channels whose device may still write
  *	complete.c	the result of each folio, verified if necessary
  *	submit.c	descriptors are submitted, callbacks awaited
- *	copy.c		a job: one batch, its channels, its rounds
- *	calibrate.c	the offload cost model
+ *	copy.c		a job: one batch, shared by channels and CPUs
  *	hotplug.c	when channels are requested and released
  *	sysfs.c		knobs and counters
- *	debugfs.c	channels and costs
+ *	debugfs.c	channels and engines
  *
- * dcbm rejects a batch, with nothing done to it, if no channel is free, if the
- * CPU would be faster, or if a source has memory tags, which engines do not
- * copy. The CPU copies rejected batches, and each folio that a channel failed
- * to copy.
+ * The migrators reject a batch, with nothing done to it, if they have nothing
+ * but the calling CPU to copy it: because no channel is free, because all
+ * engines rest after failures, because they cost the CPU more than a copy, or
+ * because a source has memory tags, which engines do not copy. The CPU copies
+ * rejected batches in the move phase, and each folio that a channel failed to
+ * copy.
  */
 
 #include <linux/ferry.h>
@@ -33,9 +43,6 @@
 #endif
 
 #include "internal.h"
-
-/* Fewer bytes do not repay another channel's interrupt. */
-#define DCBM_MIN_TRANSFER	SZ_64K
 
 /*
  * Has any source memory tags? An engine only copies data, copy_highpage() both.
@@ -66,84 +73,143 @@ static bool dcbm_tagged(const struct ferry_batch *batch)
 }
 #endif
 
-static int dcbm_reject(enum dcbm_counter reason, int err)
+/* Give back the channels that would not gain anything for the batch. */
+static void dcbm_keep_useful(struct dcbm_job *job)
 {
-	dcbm_count(reason, 1);
-	return err;
+	unsigned int i = 0;
+
+	dcbm_expect(job);
+	while (i < job->nr) {
+		if (dcbm_is_useful(job, job->ch[i])) {
+			i++;
+			continue;
+		}
+		dcbm_unclaim(job->ch[i]);
+		job->ch[i] = job->ch[--job->nr];
+	}
 }
 
 /*
- * Claim the channels for a batch, at most one for each DCBM_MIN_TRANSFER.
- * -EBUSY if none is free, -EAGAIN if the CPU would be faster.
+ * Claim the channels for a batch, at most one for each DCBM_MIN_TRANSFER. The
+ * return value tells why there are none.
  */
-static int dcbm_claim_for_batch(struct dcbm_job *job)
+static enum dcbm_counter dcbm_claim_for_batch(struct dcbm_job *job)
 {
 	const struct ferry_batch *batch = job->batch;
-	bool force = READ_ONCE(dcbm_tuning.force_offload);
+	enum dcbm_counter why;
 
-	if (!force && !dcbm_worth_offloading(batch))
-		return dcbm_reject(DCBM_REJECTED_SLOWER, -EAGAIN);
-	dcbm_claim(job, clamp(batch->bytes / DCBM_MIN_TRANSFER, 1,
-			      READ_ONCE(dcbm_tuning.channels)), NULL);
+	why = dcbm_claim(job, clamp(batch->bytes / DCBM_MIN_TRANSFER, 1,
+				    READ_ONCE(dcbm_tuning.channels)));
 	if (!job->nr)
-		return dcbm_reject(DCBM_REJECTED_BUSY, -EBUSY);
-	if (!force)
-		dcbm_keep_nearest(job, dcbm_pick_channels(job));
-	return job->nr ? 0 : dcbm_reject(DCBM_REJECTED_SLOWER, -EAGAIN);
+		return why;
+	dcbm_keep_useful(job);
+	if (!job->nr)
+		return DCBM_REJECTED_SLOWER;
+	/* Last: most batches are rejected above and skip the scan. */
+	if (!dcbm_tagged(batch))
+		return DCBM_REJECTED_BUSY;
+	dcbm_give_back(job);
+	return DCBM_REJECTED_TAGGED;
 }
 
-/**
- * dcbm_copy() - copy a batch by DMA engines
- * @batch: the batch
- *
- * Context: process context, all folios locked. Does not allocate.
- * Return: 0; -EBUSY if no channel is free, -EAGAIN if the CPU would be faster,
- * -EOPNOTSUPP if a source has memory tags.
+/* Are the channels slower than the CPU, or is that not known? */
+static bool dcbm_is_slower(const struct dcbm_job *job)
+{
+	return !READ_ONCE(dcbm_tuning.force_offload) &&
+	       (!job->cpu_rate || dcbm_channels_rate(job) < job->cpu_rate);
+}
+
+/*
+ * Copy a batch by channels and by up to @max_helpers idle CPUs. The calling CPU
+ * takes part if @cpu_copies, and if it has to.
  */
-static int dcbm_copy(struct ferry_batch *batch)
+static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
+		     bool cpu_copies)
 {
 	struct dcbm_job job = { .batch = batch };
-	int err = dcbm_claim_for_batch(&job);
+	enum dcbm_counter why = dcbm_claim_for_batch(&job);
 
-	if (err)
-		return err;
-	/* Last: most batches are rejected above and skip the scan. */
-	if (dcbm_tagged(batch)) {
-		dcbm_keep_nearest(&job, 0);
-		return dcbm_reject(DCBM_REJECTED_TAGGED, -EOPNOTSUPP);
+	if (job.nr || max_helpers)
+		job.cpus = ferry_mtcopy_begin(batch, max_helpers);
+	if (job.cpus && (job.nr || ferry_mtcopy_nr_helpers(job.cpus))) {
+		job.cpu_copies = cpu_copies || dcbm_is_slower(&job);
+		dcbm_copy_job(&job);
+		return 0;
 	}
-	dcbm_copy_job(&job);
-	return 0;
+	if (job.cpus)
+		ferry_mtcopy_end(job.cpus);
+	dcbm_give_back(&job);
+	dcbm_count(why, 1);
+	/* The next batch will hardly find more, unless others were in use. */
+	batch->serial = why != DCBM_REJECTED_BUSY;
+	return -EAGAIN;
+}
+
+static int dcbm_copy_by_channels(struct ferry_batch *batch)
+{
+	return dcbm_copy(batch, 0, false);
+}
+
+static int dcbm_copy_by_all(struct ferry_batch *batch)
+{
+	return dcbm_copy(batch, MTCOPY_MAX_HELPERS, true);
+}
+
+static int dcbm_enable(void)
+{
+	return dcbm_acquire_all(true);
+}
+
+static int dcbm_enable_auto(void)
+{
+	return dcbm_acquire_all(false);
 }
 
 static const struct ferry_migrator dcbm_migrator = {
 	.name = "dcbm",
 	.owner = THIS_MODULE,
 	.groups = dcbm_groups,
-	.enable = dcbm_acquire_all,
+	.enable = dcbm_enable,
 	.disable = dcbm_release_all,
-	.copy = dcbm_copy,
+	.copy = dcbm_copy_by_channels,
+};
+
+static const struct ferry_migrator dcbm_auto = {
+	.name = "auto",
+	.owner = THIS_MODULE,
+	.enable = dcbm_enable_auto,
+	.disable = dcbm_release_all,
+	.copy = dcbm_copy_by_all,
 };
 
 static int __init dcbm_init(void)
 {
-	int err = dcbm_notify_init();
+	int err;
 
+	dcbm_copy_init();
+	err = dcbm_notify_init();
 	if (err)
 		return err;
 	err = ferry_register(&dcbm_migrator);
-	if (err) {
-		dcbm_notify_exit();
-		return err;
-	}
+	if (err)
+		goto exit;
+	err = ferry_register(&dcbm_auto);
+	if (err)
+		goto unregister;
 	dcbm_debugfs_init();
 	return 0;
+unregister:
+	ferry_unregister(&dcbm_migrator);
+exit:
+	dcbm_notify_exit();
+	return err;
 }
 module_init(dcbm_init);
 
 static void __exit dcbm_exit(void)
 {
 	dcbm_debugfs_exit();
+	ferry_unregister(&dcbm_auto);
 	ferry_unregister(&dcbm_migrator);
 	dcbm_notify_exit();
 	dcbm_hung_exit();

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Splitting a batch into transfers and mapping them
+ * DOC: Transfers and their mapping
  *
- * A batch is one sequence of bytes. Each channel gets an equal, contiguous part
- * of it, split at page boundaries, so that all channels work even on one large
- * folio, and neighbours that are contiguous in memory stay neighbours. All
- * memory that a transfer needs was allocated with its channel. A batch with
- * more bytes or segments than its channels have room for is copied in several
- * rounds.
+ * A transfer is a contiguous part of a batch, seen as one run of bytes: several
+ * small folios, or a part of a large one. Neighbours that are contiguous in
+ * memory stay neighbours. All memory that a transfer needs was allocated with
+ * its channel.
  *
- * Behind an IOMMU that translates, each channel has two windows of bus
- * addresses (IOVA) for as long as it is held, one for sources and one for
- * destinations. A transfer is linked into the beginning of them and unlinked
- * again. So a batch neither allocates nor frees IOVA, and the IOVA space cannot
- * fragment, however long this goes on. In its window a transfer is contiguous
- * wherever its folios lie, and the descriptors can be as long as engines
- * accept.
+ * Behind an IOMMU that translates, each transfer has two windows of bus
+ * addresses (IOVA) for as long as its channel is held, one for sources and one
+ * for destinations. Its segments are linked into the beginning of them and
+ * unlinked again. So a batch neither allocates nor frees IOVA, and the IOVA
+ * space cannot fragment, however long this goes on. In its window a transfer is
+ * contiguous wherever its folios lie, and the descriptors can be as long as
+ * engines accept.
  *
  * Without windows, one call for each direction maps a transfer; where sources
  * and destinations are both contiguous on the bus, one descriptor copies
  * several segments.
+ *
+ * dcbm does not use a device whose DMA may go through bounce buffers (swiotlb):
+ * because it cannot address all memory, or because the guest's memory is
+ * encrypted. The CPU would copy each folio twice, into a buffer and out of
+ * another. And the unmapping returns the buffers, to which a device that
+ * completed too early may still write when they have their next user: hung.c
+ * keeps the pages of such a write, and cannot keep buffers.
  *
  * An IOMMU may need memory for its page tables, which it allocates without
  * waiting. If that fails the CPU copies the transfer.
@@ -29,95 +34,104 @@
 #include <linux/error-injection.h>
 #include <linux/iommu.h>
 #include <linux/mm.h>
+#include <linux/pci.h>
 
 #include "internal.h"
 
 static void dcbm_add_segment(struct dcbm_transfer *transfer,
-			     struct dcbm_job *job, size_t len)
+			     const struct ferry_batch *batch,
+			     unsigned int index, size_t offset, size_t len)
 {
-	struct ferry_pair *pair = &job->batch->pairs[job->pair];
+	const struct ferry_pair *pair = &batch->pairs[index];
 	unsigned int nr = transfer->nr_segments++;
-	unsigned long page = job->offset / PAGE_SIZE;
+	unsigned long page = offset / PAGE_SIZE;
 
-	transfer->pair[nr] = job->pair;
+	transfer->pair[nr] = index;
 	sg_set_page(&transfer->src[nr], folio_page(pair->src, page), len, 0);
 	sg_set_page(&transfer->dst[nr], folio_page(pair->dst, page), len, 0);
-	transfer->bytes += len;
-	job->offset += len;
-	if (job->offset == folio_size(pair->src)) {
-		job->offset = 0;
-		job->pair++;
-	}
 }
 
-/* Fill a transfer with the next @want bytes, or as many as it has room for. */
-static void dcbm_split_transfer(struct dcbm_job *job,
-				struct dcbm_transfer *transfer, size_t want,
-				unsigned int max_len)
+/* The pair that a byte of the batch belongs to. */
+static unsigned int dcbm_pair_at(const struct ferry_batch *batch, size_t offset)
 {
-	/*
-	 * One segment for each folio, one for each split within a folio, and
-	 * the end. More entries need no clearing.
-	 */
-	unsigned int max = min(job->batch->nr - job->pair + want / max_len + 1,
-			       DCBM_MAX_SEGMENTS);
+	unsigned int low = 0, high = batch->nr, middle;
 
-	transfer->bytes = 0;
+	while (high - low > 1) {
+		middle = (low + high) / 2;
+		if (batch->pairs[middle].offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/**
+ * dcbm_fill() - give a transfer a part of a batch
+ * @transfer:	the transfer, not busy
+ * @batch:	the batch
+ * @start:	offset of the part in the batch
+ * @bytes:	its length, up to DCBM_MAX_TRANSFER
+ *
+ * Context: any.
+ */
+void dcbm_fill(struct dcbm_transfer *transfer, const struct ferry_batch *batch,
+	       size_t start, size_t bytes)
+{
+	size_t max_len = dma_get_max_seg_size(transfer->ch->dev);
+	unsigned int i = dcbm_pair_at(batch, start), max;
+	size_t end = start + bytes, offset, len;
+
+	max_len = clamp(round_down(max_len, PAGE_SIZE), PAGE_SIZE,
+			DCBM_MAX_LEN);
+	/* One for each folio, and one for each cut of a folio. */
+	max = dcbm_pair_at(batch, end - 1) - i + 1 + bytes / max_len;
+	max = min(max, DCBM_MAX_SEGMENTS);
+	transfer->bytes = bytes;
 	transfer->nr_segments = 0;
 	transfer->nr_descs = 0;
 	sg_init_table(transfer->src, max);
 	sg_init_table(transfer->dst, max);
-	while (transfer->bytes < want && job->pair < job->batch->nr &&
-	       transfer->nr_segments < max) {
-		struct folio *src = job->batch->pairs[job->pair].src;
+	for (; start < end; i++) {
+		const struct ferry_pair *pair = &batch->pairs[i];
+		size_t pair_end = pair->offset + folio_size(pair->src);
 
-		dcbm_add_segment(transfer, job,
-				 min3(folio_size(src) - job->offset,
-				      want - transfer->bytes, (size_t)max_len));
+		for (; start < min(end, pair_end); start += len) {
+			offset = start - pair->offset;
+			len = min3(pair_end - start, end - start, max_len);
+			dcbm_add_segment(transfer, batch, i, offset, len);
+		}
 	}
-	if (transfer->nr_segments) {
-		sg_mark_end(&transfer->src[transfer->nr_segments - 1]);
-		sg_mark_end(&transfer->dst[transfer->nr_segments - 1]);
-	}
-}
-
-static size_t dcbm_bytes_left(const struct dcbm_job *job)
-{
-	const struct ferry_batch *batch = job->batch;
-
-	if (job->pair == batch->nr)
-		return 0;
-	return batch->bytes - batch->pairs[job->pair].offset - job->offset;
+	sg_mark_end(&transfer->src[transfer->nr_segments - 1]);
+	sg_mark_end(&transfer->dst[transfer->nr_segments - 1]);
 }
 
 /**
- * dcbm_split() - split the rest of a batch into a transfer for each channel
- * @job: the job
+ * dcbm_bounces() - may the DMA layer use bounce buffers for a device?
+ * @dev: device that memory is mapped for
  *
- * Context: any; the channels are claimed.
- * Return: false if no byte or no channel is left.
+ * If it may, it limits the size of a mapping to that of a buffer. The answer
+ * may change from no to yes when memory is added that the device cannot
+ * address.
+ *
+ * Context: any.
  */
-bool dcbm_split(struct dcbm_job *job)
+bool dcbm_bounces(struct device *dev)
 {
-	size_t want = 0;
-	unsigned int i;
+	return dma_max_mapping_size(dev) != SIZE_MAX;
+}
 
-	if (job->nr)
-		want = round_up(DIV_ROUND_UP(dcbm_bytes_left(job), job->nr),
-				PAGE_SIZE);
-	want = min(want, DCBM_MAX_TRANSFER);
-	if (!want)
-		return false;
-	for (i = 0; i < job->nr; i++) {
-		struct device *dev = job->ch[i]->dev;
-		size_t max_len = min(dma_get_max_seg_size(dev),
-				     dma_max_mapping_size(dev));
+/**
+ * dcbm_translated() - does an IOMMU translate the addresses of a device?
+ * @dev: device that memory is mapped for
+ *
+ * Context: any; the device is bound.
+ */
+bool dcbm_translated(struct device *dev)
+{
+	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 
-		max_len = clamp(round_down(max_len, PAGE_SIZE), PAGE_SIZE,
-				DCBM_MAX_LEN);
-		dcbm_split_transfer(job, &job->ch[i]->transfer, want, max_len);
-	}
-	return true;
+	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
 }
 
 #ifdef CONFIG_IOMMU_DMA
@@ -139,37 +153,42 @@ static bool dcbm_maps_pages(struct device *dev)
 #endif
 
 /**
- * dcbm_windows_alloc() - allocate a channel's windows, if it needs them
- * @ch: the channel
+ * dcbm_windows_alloc() - allocate a transfer's windows, if it needs them
+ * @transfer: the transfer
  *
  * Without windows, because no IOMMU translates or because IOVA is short,
  * dcbm_map() uses scatterlists.
  *
  * Context: process context.
  */
-void dcbm_windows_alloc(struct dcbm_channel *ch)
+void dcbm_windows_alloc(struct dcbm_transfer *transfer)
 {
-	if (!dcbm_maps_pages(ch->dev) ||
-	    !dma_iova_try_alloc(ch->dev, &ch->src_window, 0, DCBM_MAX_TRANSFER))
+	struct device *dev = transfer->ch->dev;
+
+	if (!dcbm_maps_pages(dev) ||
+	    !dma_iova_try_alloc(dev, &transfer->src_window, 0,
+				DCBM_MAX_TRANSFER))
 		return;
-	ch->windows = dma_iova_try_alloc(ch->dev, &ch->dst_window, 0,
-					 DCBM_MAX_TRANSFER);
-	if (!ch->windows)
-		dma_iova_free(ch->dev, &ch->src_window);
+	transfer->windows = dma_iova_try_alloc(dev, &transfer->dst_window, 0,
+					       DCBM_MAX_TRANSFER);
+	if (!transfer->windows)
+		dma_iova_free(dev, &transfer->src_window);
 }
 
 /**
- * dcbm_windows_free() - free a channel's windows
- * @ch: the channel; nothing is mapped
+ * dcbm_windows_free() - free a transfer's windows
+ * @transfer: the transfer, not mapped
  *
  * Context: process context.
  */
-void dcbm_windows_free(struct dcbm_channel *ch)
+void dcbm_windows_free(struct dcbm_transfer *transfer)
 {
-	if (!ch->windows)
+	struct device *dev = transfer->ch->dev;
+
+	if (!transfer->windows)
 		return;
-	dma_iova_free(ch->dev, &ch->src_window);
-	dma_iova_free(ch->dev, &ch->dst_window);
+	dma_iova_free(dev, &transfer->src_window);
+	dma_iova_free(dev, &transfer->dst_window);
 }
 
 /* Bytes of the segments that are contiguous in memory, from @sg on. */
@@ -212,32 +231,32 @@ static int dcbm_link(struct device *dev, struct dma_iova_state *window,
 	return err;
 }
 
-static int dcbm_map_windows(struct dcbm_transfer *transfer,
-			    struct dcbm_channel *ch)
+static int dcbm_map_windows(struct dcbm_transfer *transfer)
 {
+	struct device *dev = transfer->ch->dev;
 	int err;
 
-	err = dcbm_link(ch->dev, &ch->src_window, transfer->src,
+	err = dcbm_link(dev, &transfer->src_window, transfer->src,
 			transfer->nr_segments, DMA_TO_DEVICE);
 	if (err)
 		return err;
-	err = dcbm_link(ch->dev, &ch->dst_window, transfer->dst,
+	err = dcbm_link(dev, &transfer->dst_window, transfer->dst,
 			transfer->nr_segments, DMA_FROM_DEVICE);
 	if (err)
-		dma_iova_unlink(ch->dev, &ch->src_window, 0, transfer->bytes,
+		dma_iova_unlink(dev, &transfer->src_window, 0, transfer->bytes,
 				DMA_TO_DEVICE, 0);
 	return err;
 }
 
-static int dcbm_map_lists(struct dcbm_transfer *transfer,
-			  struct dcbm_channel *ch)
+static int dcbm_map_lists(struct dcbm_transfer *transfer)
 {
+	struct device *dev = transfer->ch->dev;
 	unsigned int nr = transfer->nr_segments;
 
-	if (!dma_map_sg(ch->dev, transfer->src, nr, DMA_TO_DEVICE))
+	if (!dma_map_sg(dev, transfer->src, nr, DMA_TO_DEVICE))
 		return -EIO;
-	if (!dma_map_sg(ch->dev, transfer->dst, nr, DMA_FROM_DEVICE)) {
-		dma_unmap_sg(ch->dev, transfer->src, nr, DMA_TO_DEVICE);
+	if (!dma_map_sg(dev, transfer->dst, nr, DMA_FROM_DEVICE)) {
+		dma_unmap_sg(dev, transfer->src, nr, DMA_TO_DEVICE);
 		return -EIO;
 	}
 	return 0;
@@ -268,17 +287,20 @@ static dma_addr_t dcbm_next_addr(struct dcbm_cursor *cursor, unsigned int len)
 	return addr;
 }
 
-static void dcbm_build_descs(struct dcbm_transfer *transfer,
-			     struct dcbm_channel *ch)
+static void dcbm_build_descs(struct dcbm_transfer *transfer)
 {
 	struct dcbm_cursor src = { .sg = transfer->src };
 	struct dcbm_cursor dst = { .sg = transfer->dst };
 	struct dcbm_desc *desc = NULL;
 	unsigned int i;
 
-	if (ch->windows) {
-		src = (struct dcbm_cursor){ .window = ch->src_window.addr };
-		dst = (struct dcbm_cursor){ .window = ch->dst_window.addr };
+	if (transfer->windows) {
+		src = (struct dcbm_cursor){
+			.window = transfer->src_window.addr
+		};
+		dst = (struct dcbm_cursor){
+			.window = transfer->dst_window.addr
+		};
 	}
 	for (i = 0; i < transfer->nr_segments; i++) {
 		unsigned int len = transfer->src[i].length;
@@ -295,29 +317,31 @@ static void dcbm_build_descs(struct dcbm_transfer *transfer,
 		}
 		desc = &transfer->descs[transfer->nr_descs++];
 		*desc = (struct dcbm_desc) {
-			.ch = ch, .src = from, .dst = to, .len = len,
-			.first = i, .nr = 1, .status = -EAGAIN,
+			.transfer = transfer, .src = from, .dst = to,
+			.len = len, .first = i, .nr = 1, .status = -EAGAIN,
 		};
 	}
 }
 
 /**
- * dcbm_map() - map a transfer for a channel's device and build its descriptors
- * @transfer:	the transfer, from dcbm_split()
- * @ch:		the channel
+ * dcbm_map() - map a transfer for its channel's device and build descriptors
+ * @transfer: the transfer, from dcbm_fill()
  *
  * Context: process context.
  * Return: 0, or a negative errno with nothing mapped.
  */
-noinline int dcbm_map(struct dcbm_transfer *transfer, struct dcbm_channel *ch)
+noinline int dcbm_map(struct dcbm_transfer *transfer)
 {
-	int err = ch->windows ? dcbm_map_windows(transfer, ch) :
-				dcbm_map_lists(transfer, ch);
+	int err = -EIO;
 
+	/* Memory may have been added since the channel was requested. */
+	if (!dcbm_bounces(transfer->ch->dev))
+		err = transfer->windows ? dcbm_map_windows(transfer) :
+					  dcbm_map_lists(transfer);
 	if (err)
 		return err;
 	transfer->mapped = true;
-	dcbm_build_descs(transfer, ch);
+	dcbm_build_descs(transfer);
 	return 0;
 }
 ALLOW_ERROR_INJECTION(dcbm_map, ERRNO);
@@ -325,29 +349,57 @@ ALLOW_ERROR_INJECTION(dcbm_map, ERRNO);
 /**
  * dcbm_unmap() - undo dcbm_map()
  * @transfer:	the transfer
- * @ch:		its channel
  * @attrs:	DMA_ATTR_SKIP_CPU_SYNC if the CPU may have written the folios
  *		since the copy
  *
  * Context: any; the device has finished the transfer, as its driver says.
  */
-void dcbm_unmap(struct dcbm_transfer *transfer, struct dcbm_channel *ch,
-		unsigned long attrs)
+void dcbm_unmap(struct dcbm_transfer *transfer, unsigned long attrs)
 {
+	struct device *dev = transfer->ch->dev;
 	unsigned int nr = transfer->nr_segments;
 
 	if (!transfer->mapped)
 		return;
-	if (ch->windows) {
-		dma_iova_unlink(ch->dev, &ch->src_window, 0, transfer->bytes,
+	if (transfer->windows) {
+		dma_iova_unlink(dev, &transfer->src_window, 0, transfer->bytes,
 				DMA_TO_DEVICE, attrs);
-		dma_iova_unlink(ch->dev, &ch->dst_window, 0, transfer->bytes,
+		dma_iova_unlink(dev, &transfer->dst_window, 0, transfer->bytes,
 				DMA_FROM_DEVICE, attrs);
 	} else {
-		dma_unmap_sg_attrs(ch->dev, transfer->src, nr, DMA_TO_DEVICE,
+		dma_unmap_sg_attrs(dev, transfer->src, nr, DMA_TO_DEVICE,
 				   attrs);
-		dma_unmap_sg_attrs(ch->dev, transfer->dst, nr, DMA_FROM_DEVICE,
+		dma_unmap_sg_attrs(dev, transfer->dst, nr, DMA_FROM_DEVICE,
 				   attrs);
 	}
 	transfer->mapped = false;
+}
+
+/* A device with address translation services may use translations it cached. */
+static bool dcbm_caches_translations(struct device *dev)
+{
+	return dev_is_pci(dev) && to_pci_dev(dev)->ats_enabled;
+}
+
+/**
+ * dcbm_unmap_hung() - unmap a transfer that its device may still write
+ * @transfer: the transfer of a channel whose driver is being unbound
+ *
+ * Unlinking from a window waits until the IOMMU has forgotten the translations
+ * and has completed the writes that had used them, even if the IOMMU is lazy
+ * otherwise. The window itself is leaked: a device that is not reset may still
+ * write there after its driver is bound again, and must not find a later
+ * mapping. For the same reason a transfer without a window stays mapped behind
+ * an IOMMU. Without an IOMMU an unmapping has no effect on the device.
+ *
+ * Context: process context.
+ * Return: true if the device cannot write the transfer any more.
+ */
+bool dcbm_unmap_hung(struct dcbm_transfer *transfer)
+{
+	struct device *dev = transfer->ch->dev;
+
+	if (transfer->windows || !dcbm_translated(dev))
+		dcbm_unmap(transfer, DMA_ATTR_SKIP_CPU_SYNC);
+	return transfer->windows && !dcbm_caches_translations(dev);
 }

@@ -46,27 +46,22 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.trust = DCBM_TRUST_SENTINEL,
 	},
 	/*
-	 * The error of a descriptor never reaches its callback, and may not end
-	 * it either: the driver sets the queue running after each tail that it
-	 * writes, and if the error was quicker, the device may run the
-	 * descriptor once more. terminate_all() frees the descriptors while the
-	 * queue runs. One command at a time.
+	 * Both report errors, since the series that this driver stands on.
+	 *
+	 * ptdma starts one command after the other. An interrupt is asked for
+	 * by queue, not by descriptor, so each descriptor must ask for one.
+	 * terminate_all() frees the descriptors while the queue runs.
+	 *
+	 * ae4dma's issue_pending() spins until a work has unlinked the previous
+	 * descriptor. It completes what its device has left behind.
 	 */
 	{
-		.driver = "ptdma", .depth = 1, .issue_each = true,
-		.trust = DCBM_TRUST_NONE,
+		.driver = "ptdma", .depth = 64, .issue_each = true,
+		.trust = DCBM_TRUST_RESULT,
 	},
-	/*
-	 * Shares ptdma's code, but its queues continue after an error.
-	 * issue_pending() spins until a work has unlinked the previous
-	 * descriptor, which it does after the callback, without the channel's
-	 * lock. With one descriptor in flight, the mutex that prep takes keeps
-	 * the two apart.
-	 */
 	{
 		.driver = "ae4dma", .depth = 1, .issue_each = true,
-		.late_desc_use = true, .done_means_idle = true,
-		.trust = DCBM_TRUST_NONE,
+		.done_means_idle = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
 	 * Loses an issue_pending while busy; has no synchronize. Calls back the
@@ -89,8 +84,6 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	{ .driver = "plx_dma", .depth = 64, .trust = DCBM_TRUST_RESULT },
 };
 
-static_assert(ARRAY_SIZE(dcbm_quirks_table) == DCBM_NR_QUIRKS);
-
 /**
  * dcbm_quirks_of() - quirks of a channel's driver
  * @chan: the channel
@@ -103,20 +96,8 @@ const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan)
 	const struct device_driver *driver = chan->device->dev->driver;
 	unsigned int i;
 
-	for (i = 1; driver && i < DCBM_NR_QUIRKS; i++)
+	for (i = 1; driver && i < ARRAY_SIZE(dcbm_quirks_table); i++)
 		if (!strcmp(driver->name, dcbm_quirks_table[i].driver))
 			return &dcbm_quirks_table[i];
 	return &dcbm_quirks_table[0];
-}
-
-/** dcbm_quirks_nth() - the row with this index, 0 to DCBM_NR_QUIRKS - 1 */
-const struct dcbm_quirks *dcbm_quirks_nth(unsigned int nr)
-{
-	return &dcbm_quirks_table[nr];
-}
-
-/** dcbm_quirks_index() - the index of a row */
-unsigned int dcbm_quirks_index(const struct dcbm_quirks *quirks)
-{
-	return quirks - dcbm_quirks_table;
 }

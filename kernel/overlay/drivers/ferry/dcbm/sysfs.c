@@ -4,8 +4,7 @@
  *
  * The files of /sys/kernel/mm/migration/dcbm/, as described in
  * Documentation/ABI/testing/sysfs-kernel-mm-migration-dcbm. A write may happen
- * at any time: a batch reads each knob once where it matters. A knob that
- * changes the cost of a batch starts a new calibration.
+ * at any time: a batch reads each knob once where it matters.
  *
  * All counters except hung_pages only grow. Once no batch is in flight,
  *
@@ -13,7 +12,7 @@
  *
  * holds exactly, and late_completions <= timeouts.
  *
- * Locking: the devices knob and the calibration take dcbm_mutex.
+ * Locking: the devices knob takes dcbm_mutex.
  */
 
 #include <linux/cleanup.h>
@@ -23,8 +22,8 @@
 
 #include "internal.h"
 
-/* The longest that a migration may have to wait for a channel that hangs. */
-#define DCBM_MAX_TIMEOUT_MS	60000
+/* Less than the two minutes after which the kernel reports a hung task. */
+#define DCBM_MAX_TIMEOUT_MS	20000
 
 static const char * const dcbm_verify_words[] = {
 	[DCBM_VERIFY_AUTO] = "auto",
@@ -50,12 +49,12 @@ static ssize_t devices_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 static struct attribute *dcbm_attrs[] = {
 	FERRY_KNOB_NUMBER(channels, &dcbm_tuning.channels,
-			  1, DCBM_MAX_CHANNELS, dcbm_recalibrate),
+			  1, DCBM_MAX_CHANNELS, NULL),
 	FERRY_KNOB(devices, 0644, devices_show, devices_store),
 	FERRY_KNOB_NUMBER(timeout_ms, &dcbm_tuning.timeout_ms,
-			  1, DCBM_MAX_TIMEOUT_MS, NULL),
+			  0, DCBM_MAX_TIMEOUT_MS, NULL),
 	FERRY_KNOB_WORDS(verify, &dcbm_tuning.verify, dcbm_verify_words,
-			 dcbm_recalibrate),
+			 NULL),
 	NULL,
 };
 

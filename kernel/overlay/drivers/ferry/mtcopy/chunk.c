@@ -3,9 +3,9 @@
  * DOC: Chunks of mtcopy
  *
  * A batch is one run of bytes, folio after folio, and a chunk is a part of it
- * of fixed size: several small folios, or a part of a large one. A CPU claims
- * chunks in ascending order, so a cursor that only moves forward finds the
- * folio of each chunk.
+ * that one CPU claims: several small folios, or a part of a large one. A CPU
+ * claims chunks in ascending order, so a cursor that only moves forward finds
+ * the folio of each chunk.
  *
  * A poisoned page fails its own folio, by the pair's status, and no other. Any
  * number of CPUs may write that status, because all write the same value.
@@ -20,13 +20,6 @@
 #include <linux/sizes.h>
 
 #include "internal.h"
-
-/*
- * Helpers copy a chunk with preemption off: at 10 GB/s for 7 us, and on a
- * machine that copies 1 GB/s for less than a tick. A claim is an atomic
- * operation, 0.1 us.
- */
-#define MTCOPY_CHUNK		SZ_64K
 
 /* Large enough to exceed most caches, small enough to be available at boot. */
 #define MTCOPY_CALIBRATION_ORDER	min(MAX_PAGE_ORDER, 9)
@@ -60,20 +53,10 @@ static void mtcopy_copy_range(struct ferry_pair *pair, size_t start, size_t end,
 }
 
 /**
- * mtcopy_nr_chunks() - count the chunks of a batch
- * @batch: the batch
- *
- * Return: their number; the last may be short.
- */
-unsigned int mtcopy_nr_chunks(const struct ferry_batch *batch)
-{
-	return DIV_ROUND_UP(batch->bytes, MTCOPY_CHUNK);
-}
-
-/**
  * mtcopy_chunk() - copy one chunk
  * @batch:	the batch
- * @chunk:	number of the chunk
+ * @start:	offset of the chunk in the batch
+ * @end:	offset of its end
  * @cursor:	index of a pair not behind the chunk's first; set to its last
  * @nontemporal: use non-temporal stores
  *
@@ -82,12 +65,9 @@ unsigned int mtcopy_nr_chunks(const struct ferry_batch *batch)
  *
  * Context: any, all folios locked.
  */
-void mtcopy_chunk(struct ferry_batch *batch, unsigned int chunk,
+void mtcopy_chunk(struct ferry_batch *batch, size_t start, size_t end,
 		  unsigned int *cursor, bool nontemporal)
 {
-	size_t start = (size_t)chunk * MTCOPY_CHUNK;
-	size_t end = min(start + MTCOPY_CHUNK, batch->bytes);
-
 	while (start < end) {
 		struct ferry_pair *pair = &batch->pairs[*cursor];
 		size_t pair_end = pair->offset + folio_size(pair->src);

@@ -7,10 +7,13 @@
  * busy ones: a helper on a busy CPU would wait or take time from the task that
  * runs there, and migration on a busy machine must not be slower than without
  * helpers. The search is bounded for the same reason: it checks only as many
- * CPUs as take a small part of the time of the copy.
+ * CPUs as take a small part of the time of the copy. A CPU that was picked
+ * looks idle until the helper runs, so a mark keeps other batches from picking
+ * it too, until its helper ends.
  *
  * Life cycle: the module makes the orders when it loads, and makes them again
- * when a CPU goes online or offline. Every batch reads them under RCU.
+ * when a CPU goes online. Every batch reads them under RCU. An order that names
+ * an offline CPU does no harm: that CPU is not idle.
  *
  * Locking: mtcopy_order_mutex serialises the writers of the orders. The order
  * is CPU hotplug lock -> mtcopy_order_mutex.
@@ -22,6 +25,7 @@
 #include <linux/ferry.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -54,6 +58,9 @@ struct mtcopy_cpu_order {
 	unsigned int nr;
 	unsigned int cpus[] __counted_by(nr);
 };
+
+/* A batch has picked the CPU. */
+static DEFINE_PER_CPU(int, mtcopy_picked);
 
 static DEFINE_MUTEX(mtcopy_order_mutex);
 static struct mtcopy_cpu_order __rcu *mtcopy_cpu_orders[MAX_NUMNODES];
@@ -110,11 +117,29 @@ int mtcopy_helpers_refresh(void)
 	return err;
 }
 
-static int mtcopy_cpu_changed(unsigned int cpu)
+static int mtcopy_cpu_online(unsigned int cpu)
 {
-	/* An old order names offline CPUs at worst, which are not idle. */
 	mtcopy_helpers_refresh();
 	return 0;
+}
+
+static bool mtcopy_pick(unsigned int cpu)
+{
+	int *picked = per_cpu_ptr(&mtcopy_picked, cpu);
+
+	return ferry_cpu_idle(cpu) && !READ_ONCE(*picked) &&
+	       !cmpxchg(picked, 0, 1);
+}
+
+/**
+ * mtcopy_release_helper() - let other batches pick a CPU
+ * @cpu: a CPU from mtcopy_pick_helpers(); its helper has ended or never began
+ *
+ * Context: any.
+ */
+void mtcopy_release_helper(unsigned int cpu)
+{
+	WRITE_ONCE(*per_cpu_ptr(&mtcopy_picked, cpu), 0);
 }
 
 /**
@@ -125,7 +150,8 @@ static int mtcopy_cpu_changed(unsigned int cpu)
  * @bytes:	size of the batch
  *
  * Context: any.
- * Return: number of CPUs in @cpus. The calling CPU is busy and not among them.
+ * Return: number of CPUs in @cpus, each for mtcopy_release_helper(). The
+ * calling CPU is busy and not among them.
  */
 unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 				 size_t bytes)
@@ -137,7 +163,7 @@ unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 	guard(rcu)();
 	order = rcu_dereference(mtcopy_cpu_orders[nid]);
 	for (i = 0; order && i < min(order->nr, checks) && nr < max; i++)
-		if (ferry_cpu_idle(order->cpus[i]))
+		if (mtcopy_pick(order->cpus[i]))
 			cpus[nr++] = order->cpus[i];
 	return nr;
 }
@@ -155,7 +181,7 @@ int mtcopy_helpers_init(void)
 	if (err)
 		goto exit;
 	err = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "mm/ferry:mtcopy",
-					mtcopy_cpu_changed, mtcopy_cpu_changed);
+					mtcopy_cpu_online, NULL);
 	if (err < 0)
 		goto exit;
 	mtcopy_hotplug_state = err;

@@ -3,8 +3,7 @@
 #define _FERRY_MTCOPY_INTERNAL_H
 
 #include <linux/ferry.h>
-
-#define MTCOPY_MAX_THREADS	64
+#include <linux/ferry_mtcopy.h>
 
 /* The words of the file nontemporal. */
 enum mtcopy_nontemporal {
@@ -32,10 +31,10 @@ int mtcopy_helpers_init(void);
 void mtcopy_helpers_exit(void);
 unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 				 size_t bytes);
+void mtcopy_release_helper(unsigned int cpu);
 
 /* chunk.c */
-unsigned int mtcopy_nr_chunks(const struct ferry_batch *batch);
-void mtcopy_chunk(struct ferry_batch *batch, unsigned int chunk,
+void mtcopy_chunk(struct ferry_batch *batch, size_t start, size_t end,
 		  unsigned int *cursor, bool nontemporal);
 bool mtcopy_use_nontemporal(const struct ferry_batch *batch);
 void mtcopy_calibrate(void);

@@ -5,30 +5,41 @@
  * The caller and up to threads - 1 helpers copy a batch together. The batch is
  * divided into chunks, and each CPU claims the next chunk when it has copied
  * the last: a fast CPU copies more, and a helper that never gets a CPU copies
- * nothing and delays nothing.
+ * nothing and delays nothing. A helper leaves when its CPU has another task to
+ * run.
+ *
+ * If no other CPU is idle, mtcopy rejects the batch: to copy it here would gain
+ * nothing over the copy in the move phase. The exception are non-temporal
+ * stores, which the move phase does not use.
  *
  * Life cycle of a job:
  *
- *   1. The caller takes an idle job and queues its works on the helper CPUs.
- *   2. The caller and the helpers copy until no chunk is left to claim.
- *   3. The caller waits for the chunks that helpers are copying, cancels the
- *      works that did not start, and returns.
- *   4. A work that did start may outlast the batch. It holds a reference to the
- *      job, not to the batch, and finds no chunk to claim.
- *   5. The job is idle again when the last reference is dropped.
+ *   1. ferry_mtcopy_begin() takes an idle job and picks idle CPUs.
+ *   2. ferry_mtcopy_start() queues the job's works on those CPUs. The works run
+ *      there, because the workqueue is per CPU, and each is woken by the
+ *      caller, not by another helper.
+ *   3. The caller, in ferry_mtcopy_step(), and the helpers claim and copy
+ *      chunks until nothing is left.
+ *   4. ferry_mtcopy_end() waits for the chunks that helpers are copying,
+ *      cancels the works that did not start, and returns.
+ *   5. A work that did start may outlast the batch. It holds a reference to the
+ *      job, not to the batch, and finds nothing to claim.
+ *   6. The job is idle again when the last reference is dropped.
+ *
+ * A migrator with DMA channels takes part in a job: it claims parts from the
+ * back of the batch for them.
  *
  * The wait is short because a helper claims and copies a chunk with preemption
  * off: a running CPU is copying every claimed chunk, and the caller waits for
  * one chunk at most. The caller never waits for the scheduler to run a helper.
  *
- * No helper touches a batch that mtcopy_copy() has returned. A claim is a fully
- * ordered atomic operation on job->next, and a helper increments job->copying
- * before it claims. When the caller has seen the last chunk claimed, a later
- * claim gets none, and an earlier one shows in job->copying until its copy is
- * complete.
+ * No helper touches a batch after ferry_mtcopy_end(). A helper increments
+ * job->copying before it claims, and a claim is fully ordered. When the caller
+ * finds nothing left to claim, a later claim gets nothing, and an earlier one
+ * shows in job->copying until its copy is complete.
  *
  * The copy allocates no memory: the jobs exist from module load on. If all are
- * in use, the caller copies alone.
+ * in use, the batch is rejected.
  *
  * Locking: the copy takes no lock of mtcopy's. queue_work_on() takes the lock
  * of the worker pool.
@@ -49,26 +60,33 @@
 
 /*
  * To wake a helper takes a few microseconds, in which one CPU copies some tens
- * of KiB. mtcopy_copy() asks for a helper when its share is several times that.
+ * of KiB. A helper is picked when its share is several times that.
  */
 #define MTCOPY_HELPER_BYTES	SZ_256K
 
-#define MTCOPY_MAX_HELPERS	(MTCOPY_MAX_THREADS - 1)
-#define MTCOPY_MAX_JOBS		64
+/*
+ * Helpers copy a chunk with preemption off: at 10 GB/s for 7 us, and on a
+ * machine that copies 1 GB/s for less than a tick. A claim is an atomic
+ * operation, 0.1 us.
+ */
+#define MTCOPY_CHUNK		SZ_64K
 
-struct mtcopy_job;
+#define MTCOPY_MAX_JOBS		64
 
 struct mtcopy_helper {
 	struct work_struct work;
 	struct mtcopy_job *job;
+	unsigned int cpu;
 };
 
 /**
  * struct mtcopy_job - a batch that several CPUs copy
- * @batch:	the batch; valid only for a CPU that has claimed a chunk
- * @nr_chunks:	its chunks
+ * @batch:	the batch; valid only for a CPU that has claimed a part of it
+ * @claims:	its parts; nothing to claim before ferry_mtcopy_start()
  * @nontemporal: use non-temporal stores
- * @next:	next chunk to claim; at or above @nr_chunks none is left
+ * @started:	the works are queued
+ * @nr_helpers:	works of the job
+ * @cursor:	the caller's, see mtcopy_chunk()
  * @copying:	helpers that may have claimed a chunk and not finished it
  * @refs:	the caller, and each queued or running work; 0 if the job is
  *		idle
@@ -76,9 +94,11 @@ struct mtcopy_helper {
  */
 struct mtcopy_job {
 	struct ferry_batch *batch;
-	unsigned int nr_chunks;
+	struct ferry_claims claims;
 	bool nontemporal;
-	atomic_t next;
+	bool started;
+	unsigned int nr_helpers;
+	unsigned int cursor;
 	atomic_t copying;
 	atomic_t refs;
 	struct mtcopy_helper helpers[MTCOPY_MAX_HELPERS];
@@ -90,12 +110,11 @@ static unsigned int mtcopy_nr_jobs;
 
 static struct mtcopy_job *mtcopy_job_get(void)
 {
+	unsigned int i, first = raw_smp_processor_id();
 	struct mtcopy_job *job;
-	unsigned int i;
 
 	for (i = 0; i < mtcopy_nr_jobs; i++) {
-		job = mtcopy_jobs +
-		      (raw_smp_processor_id() + i) % mtcopy_nr_jobs;
+		job = &mtcopy_jobs[(first + i) % mtcopy_nr_jobs];
 		if (!atomic_read(&job->refs) &&
 		    atomic_cmpxchg_acquire(&job->refs, 0, 1) == 0)
 			return job;
@@ -105,21 +124,30 @@ static struct mtcopy_job *mtcopy_job_get(void)
 
 static void mtcopy_job_put(struct mtcopy_job *job)
 {
+	/* Pairs with the acquire in mtcopy_job_get(). */
 	WARN_ON_ONCE(atomic_dec_return_release(&job->refs) < 0);
 }
 
-/* Claim and copy one chunk. Return false if none was left. */
-static bool mtcopy_claim(struct mtcopy_job *job, unsigned int *cursor)
+static void mtcopy_helper_end(struct mtcopy_helper *helper)
 {
-	unsigned int chunk = atomic_fetch_inc(&job->next);
-
-	if (chunk >= job->nr_chunks)
-		return false;
-	mtcopy_chunk(job->batch, chunk, cursor, job->nontemporal);
-	return true;
+	mtcopy_release_helper(helper->cpu);
+	mtcopy_job_put(helper->job);
 }
 
-/* As mtcopy_claim(), and the caller of mtcopy_copy() waits for the copy. */
+/* Claim and copy one chunk. Return its bytes, 0 if nothing was left. */
+static size_t mtcopy_claim(struct mtcopy_job *job, unsigned int *cursor)
+{
+	size_t start, bytes;
+
+	bytes = ferry_claim(&job->claims, max(MTCOPY_CHUNK, PAGE_SIZE), false,
+			    &start);
+	if (bytes)
+		mtcopy_chunk(job->batch, start, start + bytes, cursor,
+			     job->nontemporal);
+	return bytes;
+}
+
+/* As mtcopy_claim(), and ferry_mtcopy_end() waits for the copy. */
 static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
 {
 	bool more;
@@ -130,87 +158,160 @@ static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
 	/* Before the claim, which is fully ordered: see the DOC block. */
 	smp_mb__after_atomic();
 	more = mtcopy_claim(job, cursor);
-	/* Pairs with the acquire in mtcopy_copy_parallel(). */
+	/* Pairs with the acquire in ferry_mtcopy_end(). */
 	atomic_dec_return_release(&job->copying);
 	return more;
 }
 
 static void mtcopy_work(struct work_struct *work)
 {
-	struct mtcopy_job *job =
-		container_of(work, struct mtcopy_helper, work)->job;
+	struct mtcopy_helper *helper =
+		container_of(work, struct mtcopy_helper, work);
 	unsigned int cursor = 0;
 
-	while (mtcopy_helper_chunk(job, &cursor))
-		cond_resched();
-	mtcopy_job_put(job);
+	while (mtcopy_helper_chunk(helper->job, &cursor) && !need_resched())
+		;
+	mtcopy_helper_end(helper);
 }
 
-static void mtcopy_copy_parallel(struct mtcopy_job *job, unsigned int wanted)
+/**
+ * ferry_mtcopy_begin() - prepare to copy a batch by CPUs
+ * @batch:	the batch
+ * @max_helpers: CPUs beside the calling one that may take part
+ *
+ * Picks CPUs that are idle, as many as the knob threads allows and the size of
+ * the batch suggests.
+ *
+ * Context: any. Does not allocate.
+ * Return: a job for ferry_mtcopy_start() or ferry_mtcopy_end(), or NULL if all
+ * jobs are in use.
+ */
+struct mtcopy_job *ferry_mtcopy_begin(struct ferry_batch *batch,
+				      unsigned int max_helpers)
 {
+	unsigned int nr = min3(READ_ONCE(mtcopy_tuning.threads) - 1,
+			       batch->bytes / MTCOPY_HELPER_BYTES,
+			       (size_t)max_helpers);
+	struct mtcopy_job *job = mtcopy_job_get();
 	unsigned int cpus[MTCOPY_MAX_HELPERS];
-	unsigned int i, nr, cursor = 0;
 
-	atomic_set(&job->next, 0);
-	nr = mtcopy_pick_helpers(job->batch->dst_nid, cpus, wanted,
-				 job->batch->bytes);
-	job->batch->serial = !nr;
-	atomic_add(nr, &job->refs);
-	for (i = 0; i < nr; i++)
-		queue_work_on(cpus[i], mtcopy_wq, &job->helpers[i].work);
+	if (!job)
+		return NULL;
+	nr = mtcopy_pick_helpers(batch->dst_nid, cpus, nr, batch->bytes);
+	job->batch = batch;
+	job->claims.nr_pages = 0;
+	atomic64_set(&job->claims.ends, 0);
+	job->nontemporal = mtcopy_use_nontemporal(batch);
+	job->started = false;
+	job->nr_helpers = nr;
+	job->cursor = 0;
+	while (nr--)
+		job->helpers[nr].cpu = cpus[nr];
+	return job;
+}
+EXPORT_SYMBOL_GPL(ferry_mtcopy_begin);
 
-	while (mtcopy_claim(job, &cursor))
-		cond_resched();
-	/* All chunks are claimed, so no more helpers can enter the batch. */
+/** ferry_mtcopy_nr_helpers() - how many other CPUs take part in a job */
+unsigned int ferry_mtcopy_nr_helpers(const struct mtcopy_job *job)
+{
+	return job->nr_helpers;
+}
+EXPORT_SYMBOL_GPL(ferry_mtcopy_nr_helpers);
+
+/**
+ * ferry_mtcopy_start() - let the helpers copy
+ * @job: from ferry_mtcopy_begin()
+ *
+ * Sets the status of each pair to 0. Each copier of a part of the folio that
+ * fails sets it to an error.
+ *
+ * Context: process context, all folios locked.
+ * Return: the claims of the batch, valid until ferry_mtcopy_end().
+ */
+struct ferry_claims *ferry_mtcopy_start(struct mtcopy_job *job)
+{
+	struct ferry_batch *batch = job->batch;
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		batch->pairs[i].status = 0;
+	ferry_claims_init(&job->claims, batch);
+	job->started = true;
+	atomic_add(job->nr_helpers, &job->refs);
+	for (i = 0; i < job->nr_helpers; i++)
+		queue_work_on(job->helpers[i].cpu, mtcopy_wq,
+			      &job->helpers[i].work);
+	return &job->claims;
+}
+EXPORT_SYMBOL_GPL(ferry_mtcopy_start);
+
+/**
+ * ferry_mtcopy_step() - copy one chunk by the calling CPU
+ * @job: from ferry_mtcopy_begin(), started
+ *
+ * Context: process context, in the task that called ferry_mtcopy_start().
+ * Return: the bytes copied, 0 if nothing is left to claim.
+ */
+size_t ferry_mtcopy_step(struct mtcopy_job *job)
+{
+	return mtcopy_claim(job, &job->cursor);
+}
+EXPORT_SYMBOL_GPL(ferry_mtcopy_step);
+
+static void mtcopy_end_helpers(struct mtcopy_job *job)
+{
+	unsigned int i;
+
+	/* Nothing is left to claim, so no more helpers can enter the batch. */
 	while (atomic_read_acquire(&job->copying)) {
 		cpu_relax();
 		cond_resched();
 	}
+	for (i = 0; i < job->nr_helpers; i++)
+		if (cancel_work(&job->helpers[i].work))
+			mtcopy_helper_end(&job->helpers[i]);
+}
 
-	while (nr--)
-		if (cancel_work(&job->helpers[nr].work))
-			mtcopy_job_put(job);
+/**
+ * ferry_mtcopy_end() - copy all that is not claimed, and wait for the helpers
+ * @job: from ferry_mtcopy_begin(); if it was not started, nothing is copied
+ *
+ * Context: process context, in the task that called ferry_mtcopy_begin().
+ */
+void ferry_mtcopy_end(struct mtcopy_job *job)
+{
+	unsigned int i;
+
+	while (ferry_mtcopy_step(job))
+		cond_resched();
+	if (job->started)
+		mtcopy_end_helpers(job);
+	else
+		for (i = 0; i < job->nr_helpers; i++)
+			mtcopy_release_helper(job->helpers[i].cpu);
 	mtcopy_job_put(job);
 }
-
-static void mtcopy_copy_serial(struct ferry_batch *batch, bool nontemporal)
-{
-	unsigned int chunk, cursor = 0, nr = mtcopy_nr_chunks(batch);
-
-	batch->serial = true;
-	for (chunk = 0; chunk < nr; chunk++) {
-		mtcopy_chunk(batch, chunk, &cursor, nontemporal);
-		cond_resched();
-	}
-}
+EXPORT_SYMBOL_GPL(ferry_mtcopy_end);
 
 /**
  * mtcopy_copy() - copy a batch with the calling CPU and idle ones
  * @batch: the batch
  *
  * Context: process context, all folios locked. Does not allocate.
- * Return: 0.
+ * Return: 0, or -EAGAIN if no other CPU is idle, or threads or the size of the
+ * batch forbid to use one.
  */
 int mtcopy_copy(struct ferry_batch *batch)
 {
-	unsigned int helpers = min(READ_ONCE(mtcopy_tuning.threads) - 1,
-				   batch->bytes / MTCOPY_HELPER_BYTES);
-	bool nontemporal = mtcopy_use_nontemporal(batch);
-	struct mtcopy_job *job = helpers ? mtcopy_job_get() : NULL;
-	unsigned int i;
+	struct mtcopy_job *job = ferry_mtcopy_begin(batch, MTCOPY_MAX_HELPERS);
+	bool gains = job && (job->nr_helpers || job->nontemporal);
 
-	/* Complete unless a chunk fails. */
-	for (i = 0; i < batch->nr; i++)
-		batch->pairs[i].status = 0;
-	if (!job) {
-		mtcopy_copy_serial(batch, nontemporal);
-		return 0;
-	}
-	job->batch = batch;
-	job->nr_chunks = mtcopy_nr_chunks(batch);
-	job->nontemporal = nontemporal;
-	mtcopy_copy_parallel(job, helpers);
-	return 0;
+	batch->serial = !job || !job->nr_helpers;
+	if (gains)
+		ferry_mtcopy_start(job);
+	if (job)
+		ferry_mtcopy_end(job);
+	return gains ? 0 : -EAGAIN;
 }
 
 static const struct ferry_migrator mtcopy_migrator = {
@@ -244,7 +345,7 @@ static int __init mtcopy_init(void)
 	if (err)
 		return err;
 	err = -ENOMEM;
-	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_PERCPU | WQ_HIGHPRI, 0);
 	if (!mtcopy_wq)
 		goto free_jobs;
 	mtcopy_calibrate();

@@ -7,6 +7,9 @@
 
 #include <kunit/test.h>
 #include <linux/highmem.h>
+#include <linux/io.h>
+#include <linux/kasan-enabled.h>
+#include <linux/kasan-tags.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -21,7 +24,16 @@ static struct {
 	unsigned int fail_every;	/* fail every Nth pair */
 	int reject;			/* errno of the whole batch */
 	bool serial;			/* set batch->serial */
+	bool by_data;			/* copy as a DMA engine does */
 } copy_seen;
+
+/* Without copy_highpage(), and without the pages' KASAN tags. */
+static int copy_data(struct folio *dst, struct folio *src)
+{
+	memcpy(phys_to_virt(folio_pfn(dst) << PAGE_SHIFT),
+	       phys_to_virt(folio_pfn(src) << PAGE_SHIFT), folio_size(src));
+	return 0;
+}
 
 static int copy_test_copy(struct ferry_batch *batch)
 {
@@ -39,7 +51,10 @@ static int copy_test_copy(struct ferry_batch *batch)
 		if (copy_seen.fail_every &&
 		    copy_seen.folios % copy_seen.fail_every == 0)
 			continue;
-		pair->status = folio_mc_copy(pair->dst, pair->src);
+		if (copy_seen.by_data)
+			pair->status = copy_data(pair->dst, pair->src);
+		else
+			pair->status = folio_mc_copy(pair->dst, pair->src);
 	}
 	return 0;
 }
@@ -113,11 +128,12 @@ static void copy_exit(struct kunit *test)
 /* Run the copy phase. Return how many destinations it marked as complete. */
 static unsigned int copy_run(struct kunit *test)
 {
+	const struct ferry_gather gather = { .active = true };
 	struct copy_ctx *ctx = test->priv;
 	struct folio *src, *dst;
 	unsigned int marked = 0;
 
-	ferry_copy_folios(&ctx->src, &ctx->dst, MR_SYSCALL);
+	ferry_copy_folios(&gather, &ctx->src, &ctx->dst, MR_SYSCALL);
 	src = list_first_entry(&ctx->src, struct folio, lru);
 	list_for_each_entry(dst, &ctx->dst, lru) {
 		if (dst->migrate_info & FERRY_FOLIO_COPIED) {
@@ -175,36 +191,23 @@ static void copy_rejected_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_stat(FERRY_REJECTED), 1);
 }
 
-static void copy_set_rate(unsigned long rate)
-{
-	int idx = srcu_read_lock(&ferry_srcu);
-
-	ferry_selected()->rate = rate;
-	srcu_read_unlock(&ferry_srcu, idx);
-}
-
-static unsigned long copy_rate(void)
-{
-	int idx = srcu_read_lock(&ferry_srcu);
-	unsigned long rate = ferry_selected()->rate;
-
-	srcu_read_unlock(&ferry_srcu, idx);
-	return rate;
-}
-
 /* After one CPU copied a batch, rejected or serial, the next is no larger. */
 static void copy_by_one_cpu_resets_rate(struct kunit *test)
 {
+	struct copy_ctx *ctx = test->priv;
+	int nid;
+
 	copy_fill(test, FERRY_BATCH_FOLIOS);
-	copy_set_rate(1000);
+	nid = folio_nid(list_first_entry(&ctx->dst, struct folio, lru));
+	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
 	copy_seen.reject = -EBUSY;
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
-	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
-	copy_set_rate(1000);
+	KUNIT_EXPECT_EQ(test, ferry_rate(nid), 0);
+	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
 	copy_seen.reject = 0;
 	copy_seen.serial = true;
 	KUNIT_EXPECT_EQ(test, copy_run(test), FERRY_BATCH_FOLIOS);
-	KUNIT_EXPECT_EQ(test, copy_rate(), 0);
+	KUNIT_EXPECT_EQ(test, ferry_rate(nid), 0);
 }
 
 static void copy_small_batch(struct kunit *test)
@@ -261,6 +264,29 @@ static void copy_no_batch_left(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_run(test), 64);
 }
 
+/*
+ * The allocator gave the destinations random tags, as it does to those of
+ * compaction. On a machine with MTE, copy_run() compares through them.
+ */
+static void copy_resets_kasan_tags(struct kunit *test)
+{
+	struct copy_ctx *ctx = test->priv;
+	unsigned int tagged = 0;
+	struct folio *dst;
+
+	if (!kasan_hw_tags_enabled())
+		kunit_skip(test, "needs CONFIG_KASAN_HW_TAGS and MTE");
+	copy_seen.by_data = true;
+	copy_fill(test, 64);
+	list_for_each_entry(dst, &ctx->dst, lru)
+		tagged += page_kasan_tag(&dst->page) != KASAN_TAG_KERNEL;
+	KUNIT_EXPECT_GT(test, tagged, 0);
+	KUNIT_EXPECT_EQ(test, copy_run(test), 64);
+	list_for_each_entry(dst, &ctx->dst, lru)
+		KUNIT_EXPECT_EQ(test, page_kasan_tag(&dst->page),
+				KASAN_TAG_KERNEL);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_marks_all),
 	KUNIT_CASE(copy_long_lists),
@@ -271,6 +297,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_skips_pinned),
 	KUNIT_CASE(copy_off_does_nothing),
 	KUNIT_CASE(copy_no_batch_left),
+	KUNIT_CASE(copy_resets_kasan_tags),
 	{}
 };
 

@@ -136,20 +136,43 @@ static void skipped_inaccessible(struct kunit *test)
 	eligible_unmap(ctx);
 }
 
-static void skipped_buffers(struct kunit *test)
+/* A transfer may write to a buffer that is locked. */
+static void skipped_locked_buffers(struct kunit *test)
 {
 #ifdef CONFIG_BUFFER_HEAD
 	static const struct address_space_operations buffer_ops = {
 		.migrate_folio = buffer_migrate_folio,
 	};
+	struct eligible_ctx *ctx = test->priv;
+	struct buffer_head bh[2] = {
+		{ .b_this_page = &bh[1] }, { .b_this_page = &bh[0] },
+	};
+
+	eligible_map(ctx, &buffer_ops);
+	expect_eligible(test);
+	folio_attach_private(ctx->src, bh);
+	expect_eligible(test);
+	set_buffer_locked(&bh[1]);
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
+	clear_buffer_locked(&bh[1]);
+	expect_eligible(test);
+	folio_detach_private(ctx->src);
+	eligible_unmap(ctx);
+#else
+	kunit_skip(test, "no CONFIG_BUFFER_HEAD");
+#endif
+}
+
+/* Other code may find these buffers without the folio lock. */
+static void skipped_norefs(struct kunit *test)
+{
+#ifdef CONFIG_BUFFER_HEAD
 	static const struct address_space_operations norefs_ops = {
 		.migrate_folio = buffer_migrate_folio_norefs,
 	};
 	struct eligible_ctx *ctx = test->priv;
 
-	eligible_map(ctx, &buffer_ops);
-	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
-	ctx->mapping.a_ops = &norefs_ops;
+	eligible_map(ctx, &norefs_ops);
 	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	eligible_unmap(ctx);
 #else
@@ -197,7 +220,8 @@ static struct kunit_case eligible_cases[] = {
 	KUNIT_CASE(eligible_page_cache),
 	KUNIT_CASE(skipped_unknown_callback),
 	KUNIT_CASE(skipped_inaccessible),
-	KUNIT_CASE(skipped_buffers),
+	KUNIT_CASE(skipped_locked_buffers),
+	KUNIT_CASE(skipped_norefs),
 	KUNIT_CASE(skipped_typed),
 	KUNIT_CASE(skipped_pinned),
 	KUNIT_CASE(skipped_poisoned),

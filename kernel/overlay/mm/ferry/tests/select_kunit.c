@@ -99,49 +99,119 @@ static void limit_follows_rate(struct kunit *test)
 /* Batches grow with a fast migrator, and shrink when one CPU copied alone. */
 static void limit_resets_when_serial(struct kunit *test)
 {
-	struct ferry_entry entry = {};
+	int nid = numa_node_id();
 	struct ferry_batch *batch;
 
 	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
-	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
-	ferry_rate_update(&entry, SZ_1G, NSEC_PER_USEC);
-	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
+	batch->dst_nid = nid;
+	ferry_rates_forget();
+	KUNIT_EXPECT_EQ(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
+	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
+	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_EQ(test, ferry_rate(nid), SZ_1G);
+	KUNIT_EXPECT_GT(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
 	/* A batch that is too small to be shared changes nothing. */
 	batch->bytes = (FERRY_BATCH_FOLIOS - 1) * PAGE_SIZE;
-	ferry_rate_reset(&entry, batch);
-	KUNIT_EXPECT_EQ(test, entry.rate, SZ_1G);
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_EQ(test, ferry_rate(nid), SZ_1G);
 	batch->bytes = FERRY_BATCH_FOLIOS * PAGE_SIZE;
-	ferry_rate_reset(&entry, batch);
-	KUNIT_EXPECT_EQ(test, entry.rate, 0);
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES + 1));
-	ferry_limit_update(NULL);
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_EQ(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
+	ferry_rates_forget();
 }
 
-/* Split folios are cut to as many as one batch may lock; when off, not cut. */
-static void cut_bounds_folios(struct kunit *test)
+static void add_folio(struct kunit *test, struct list_head *folios,
+		      unsigned int order)
 {
-	unsigned int i, nr = FERRY_LOCKED_FOLIOS + 10;
-	struct folio *folio, *next;
-	LIST_HEAD(folios);
-	LIST_HEAD(batch);
+	struct folio *folio = folio_alloc(GFP_KERNEL, order);
 
-	for (i = 0; i < nr; i++) {
-		folio = folio_alloc(GFP_KERNEL, 0);
-		KUNIT_ASSERT_NOT_NULL(test, folio);
-		list_add_tail(&folio->lru, &folios);
-	}
-	__ferry_cut_batch(&folios, &batch);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), FERRY_LOCKED_FOLIOS);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&folios),
-			nr - FERRY_LOCKED_FOLIOS);
-	list_splice_init(&batch, &folios);
-	ferry_cut_batch(&folios, &batch);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&batch), nr);
-	KUNIT_EXPECT_TRUE(test, list_empty(&folios));
-	list_for_each_entry_safe(folio, next, &batch, lru)
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	list_add(&folio->lru, folios);
+}
+
+static void free_folios(struct list_head *folios)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, folios, lru)
 		folio_put(folio);
+}
+
+/* Where nothing was gained the CPU's next lists go without the migrator. */
+static void rests_without_gain(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	unsigned int rested = 0;
+	LIST_HEAD(folios);
+
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	ferry_rates_forget();
+	migrate_disable();
+	add_folio(test, &folios, 0);
+	KUNIT_EXPECT_FALSE(test, ferry_may_gain(&folios));
+	add_folio(test, &folios, get_order(ferry_batch_min_bytes));
+	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	/* An engine that rejects this batch may want the next one. */
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	batch->serial = true;
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
+	while (rested < 1000 && !ferry_may_gain(&folios))
+		rested++;
+	KUNIT_EXPECT_GT(test, rested, 15);
+	KUNIT_EXPECT_LT(test, rested, 1000);
+	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
+	migrate_enable();
+	free_folios(&folios);
+}
+
+/* A list that is larger than without a migrator is never migrated without. */
+static void rest_excludes_large_lists(struct kunit *test)
+{
+	unsigned int i, order = min(MAX_PAGE_ORDER, 9);
+	struct ferry_batch *batch;
+	LIST_HEAD(folios);
+
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	for (i = 0; i <= FERRY_STOCK_PAGES >> order; i++)
+		add_folio(test, &folios, order);
+	batch->serial = true;
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	free_folios(&folios);
+	ferry_rates_forget();
+}
+
+/* A fast node does not make the batches to a slow one larger. */
+static void limit_is_of_the_node(struct kunit *test)
+{
+	if (MAX_NUMNODES < 2)
+		kunit_skip(test, "one node");
+	ferry_rates_forget();
+	ferry_rate_update(0, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_GT(test, ferry_limit_to(0), FERRY_STOCK_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_limit_to(MAX_NUMNODES - 1),
+			FERRY_STOCK_BYTES);
+	ferry_rates_forget();
+	KUNIT_EXPECT_EQ(test, ferry_limit_to(0), FERRY_STOCK_BYTES);
+}
+
+/* The list of migrate_pages() is bounded by folios and bytes. */
+static void list_is_bounded(struct kunit *test)
+{
+	unsigned long max_bytes = READ_ONCE(ferry_batch_max_bytes);
+	unsigned long pages = max(max_bytes, FERRY_STOCK_BYTES) >> PAGE_SHIFT;
+
+	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, pages - 1));
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, pages));
+	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(FERRY_LOCKED_FOLIOS - 1,
+						    FERRY_LOCKED_FOLIOS - 1));
+	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(FERRY_LOCKED_FOLIOS,
+						   FERRY_LOCKED_FOLIOS));
 }
 
 static struct kunit_case select_cases[] = {
@@ -151,7 +221,10 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(unregister_selected),
 	KUNIT_CASE(limit_follows_rate),
 	KUNIT_CASE(limit_resets_when_serial),
-	KUNIT_CASE(cut_bounds_folios),
+	KUNIT_CASE(limit_is_of_the_node),
+	KUNIT_CASE(rests_without_gain),
+	KUNIT_CASE(rest_excludes_large_lists),
+	KUNIT_CASE(list_is_bounded),
 	{}
 };
 

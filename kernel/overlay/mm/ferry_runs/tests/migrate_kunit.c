@@ -9,6 +9,7 @@
 #include <linux/highmem.h>
 #include <linux/kthread.h>
 #include <linux/migrate.h>
+#include <linux/migrc.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/rmap.h>
@@ -507,6 +508,100 @@ static int enable_runs(struct kunit *test)
 	return ferry_test_init(test);
 }
 
+/* The folios of a batch, and how many destinations it got with one locked. */
+static struct {
+	struct folio *src[PAGES];
+	unsigned int locked;
+} watched;
+
+static struct folio *watched_alloc(struct folio *src, unsigned long private)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		if (folio_test_locked(watched.src[i]))
+			break;
+	watched.locked += i < PAGES;
+	return caller_alloc(src, private);
+}
+
+/*
+ * Migrate a batch as with a migrator selected, without one that copies. Return
+ * how many folios the first hook unmapped. If it is late, @start is long ago.
+ */
+static unsigned int migrate_gathered(struct kunit *test, u64 start,
+				     struct caller *caller)
+{
+	unsigned long memory = new_pages(test);
+	struct ferry_gather gather;
+	struct migrc_batch migrc;
+	struct page_state state;
+	LIST_HEAD(unmapped);
+	LIST_HEAD(targets);
+	LIST_HEAD(folios);
+	unsigned int i, nr;
+
+	for (i = 0; i < PAGES; i++) {
+		ferry_test_read(test, memory + i * PAGE_SIZE, &state);
+		watched.src[i] = pfn_folio(state.pfn);
+	}
+	watched.locked = 0;
+	ferry_test_isolate_all(test, memory, &folios);
+	migrc_batch_begin(&migrc, (unsigned long)caller, MR_SYSCALL);
+	__ferry_gather_init(&gather, &folios, watched_alloc, caller_put,
+			    (unsigned long)caller);
+	gather.start = start;
+	KUNIT_EXPECT_EQ(test, __ferry_migrate_runs(&folios, &unmapped, &targets,
+						   watched_alloc, caller_put,
+						   (unsigned long)caller,
+						   MR_SYSCALL, &gather, &migrc),
+			0);
+	nr = list_count_nodes(&unmapped);
+	try_to_unmap_flush();
+	migrc_batch_flush(&migrc);
+	KUNIT_EXPECT_EQ(test, __ferry_move_runs(&unmapped, &targets,
+						MR_SYSCALL), nr);
+	migrc_batch_end(&migrc);
+	KUNIT_EXPECT_FALSE(test, __ferry_gather_next(&gather, &folios,
+						     &folios));
+	KUNIT_EXPECT_EQ(test, caller->allocated, nr + caller->put);
+	putback_movable_pages(&folios);
+	KUNIT_EXPECT_EQ(test, count_on_node(test, memory, 1), nr);
+	return nr;
+}
+
+/* A start of the batch after which its time never ends. */
+#define NEVER_LATE	((u64)S64_MAX)
+
+/* With a migrator no folio waits for an allocation of its batch. */
+static void gathered_allocates_before_it_locks(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+
+	KUNIT_EXPECT_EQ(test, migrate_gathered(test, NEVER_LATE, &caller),
+			PAGES);
+	KUNIT_EXPECT_EQ(test, watched.locked, 0);
+}
+
+/* With a migrator the batch ends by its time, after the run that was late. */
+static void gathered_ends_in_time(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+
+	KUNIT_EXPECT_EQ(test, migrate_gathered(test, 1, &caller),
+			FERRY_RUN_FOLIOS);
+	KUNIT_EXPECT_EQ(test, watched.locked, 0);
+}
+
+/* With a migrator the runs have what could be allocated in advance. */
+static void gathered_allocation_fails(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = 70 };
+
+	KUNIT_EXPECT_EQ(test, migrate_gathered(test, NEVER_LATE, &caller), 70);
+	KUNIT_EXPECT_EQ(test, caller.put, 0);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(flush_beside_protnone),
 	KUNIT_CASE(flush_at_once),
@@ -519,6 +614,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(traced),
 	KUNIT_CASE(lookup_backs_off),
 	KUNIT_CASE(lru_batches_stay),
+	KUNIT_CASE(gathered_allocates_before_it_locks),
+	KUNIT_CASE(gathered_ends_in_time),
+	KUNIT_CASE(gathered_allocation_fails),
 	{}
 };
 

@@ -158,9 +158,9 @@ static void checker_sees_a_page_that_stays(struct kunit *test)
 {
 	s64 before = migrc_check_begin(), after;
 
-	put_into_quarantine(test, 1);
+	put_into_quarantine(test, 1, NULL, first_memory_node);
 	after = migrc_check_begin();
-	put_into_quarantine(test, 1);
+	put_into_quarantine(test, 1, NULL, first_memory_node);
 	migrc_check_drained(before);
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 	migrc_check_drained(after);

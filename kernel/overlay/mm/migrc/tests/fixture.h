@@ -38,20 +38,38 @@ static inline void restore_age(void *ms)
 	migrc_apply_max_age();
 }
 
-/* The folios stay for longer than a test takes. */
-static inline void put_into_quarantine(struct kunit *test, unsigned int nr)
+static inline void free_table(void *table)
+{
+	pagetable_free(table);
+}
+
+/* A page table without PTEs: migrc only uses its struct ptdesc. */
+static inline pte_t *new_table(struct kunit *test)
+{
+	struct ptdesc *table = pagetable_alloc(GFP_KERNEL, 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, free_table,
+							table), 0);
+	migrc_table_init(table);
+	return ptdesc_address(table);
+}
+
+/* As a batch does at its end; the folios stay for longer than a test takes. */
+static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
+				       struct migrc_batch *outer, int nid)
 {
 	void *age = (void *)migrc_max_age_ms;
-	struct migrc_batch batch = { .nr_kept = nr };
+	struct migrc_batch batch = { .outer = outer };
 
 	INIT_LIST_HEAD(&batch.sources);
 	KUNIT_ASSERT_EQ(test,
 			kunit_add_action_or_reset(test, restore_age, age), 0);
 	WRITE_ONCE(migrc_max_age_ms, MSEC_PER_SEC * 60);
 	migrc_apply_max_age();
-	KUNIT_ASSERT_EQ(test, migrc_reserve(nr), nr);
 	while (nr--) {
-		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+		struct folio *folio = __folio_alloc(GFP_KERNEL | __GFP_THISNODE,
+						    0, nid, NULL);
 
 		KUNIT_ASSERT_NOT_NULL(test, folio);
 		list_add(&folio->lru, &batch.sources);

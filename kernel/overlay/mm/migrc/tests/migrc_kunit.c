@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pending flushes, read-only PTEs, and the bound of the quarantine. */
+/* Pending flushes, what may be deferred, and the bound of the quarantine. */
 
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/page-isolation.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
 
+#include "../../internal.h"
 #include "fixture.h"
 
 static void mm_new_has_no_flush_pending(struct kunit *test)
@@ -17,68 +20,132 @@ static void mm_new_has_no_flush_pending(struct kunit *test)
 static void mm_flush_ends_pending(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
 
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
-	__migrc_flush(mm, MIGRC_UNMAP);
+	KUNIT_EXPECT_TRUE(test, migrc_table_pending(mm, ptep));
+	__migrc_flush(mm, ptep, MIGRC_PROTECT);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+	KUNIT_EXPECT_FALSE(test, migrc_table_pending(mm, ptep));
 }
 
 static void mm_flush_is_not_repeated(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
 	s64 before;
 
-	migrc_mm_defer(mm);
-	__migrc_flush(mm, MIGRC_UNMAP);
+	migrc_mm_defer(mm, ptep);
+	__migrc_flush(mm, ptep, MIGRC_PROTECT);
 	before = migrc_generation();
-	__migrc_flush(mm, MIGRC_UNMAP);
+	__migrc_flush(mm, ptep, MIGRC_PROTECT);
 	KUNIT_EXPECT_EQ(test, migrc_generation(), before);
 }
 
-static void mm_flush_is_of_one_mm(struct kunit *test)
+/* A change in a page table costs nothing for deferrals in others. */
+static void mm_other_table_pays_nothing(struct kunit *test)
 {
-	struct mm_struct *one = new_mm(test), *other = new_mm(test);
+	struct mm_struct *mm = new_mm(test);
+	pte_t *one = new_table(test), *other = new_table(test);
 
-	migrc_mm_defer(one);
-	migrc_mm_defer(other);
-	__migrc_flush(one, MIGRC_UNMAP);
-	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(one));
-	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(other));
+	migrc_mm_defer(mm, one);
+	KUNIT_EXPECT_FALSE(test, migrc_table_pending(mm, other));
+	__migrc_flush(mm, other, MIGRC_PROTECT);
+	KUNIT_EXPECT_TRUE(test, migrc_table_pending(mm, one));
+	__migrc_flush(mm, one, MIGRC_PROTECT);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+}
+
+/* A batch that many mms share costs one flush, not one for each of them. */
+static void mm_flush_serves_others(struct kunit *test)
+{
+	struct mm_struct *mms[16];
+	pte_t *ptep = new_table(test);
+	unsigned int i;
+	s64 before;
+
+	for (i = 0; i < ARRAY_SIZE(mms); i++) {
+		mms[i] = new_mm(test);
+		migrc_mm_defer(mms[i], ptep);
+	}
+	before = migrc_generation();
+	for (i = 0; i < ARRAY_SIZE(mms); i++)
+		__migrc_flush(mms[i], ptep, MIGRC_PROTECT);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), before + 1);
+	for (i = 0; i < ARRAY_SIZE(mms); i++)
+		KUNIT_EXPECT_FALSE_MSG(test, migrc_flush_pending(mms[i]),
+				       "mm %u", i);
+}
+
+/* The caller's own mm is flushed however long the list is. */
+static void mm_flush_serves_the_payer(struct kunit *test)
+{
+	struct mm_struct *mms[150];
+	pte_t *ptep = new_table(test);
+	unsigned int i, left = 0;
+
+	for (i = 0; i < ARRAY_SIZE(mms); i++) {
+		mms[i] = new_mm(test);
+		migrc_mm_defer(mms[i], ptep);
+	}
+	__migrc_flush(mms[ARRAY_SIZE(mms) - 1], ptep, MIGRC_PROTECT);
+	KUNIT_EXPECT_FALSE(test,
+			   migrc_flush_pending(mms[ARRAY_SIZE(mms) - 1]));
+	for (i = 0; i < ARRAY_SIZE(mms); i++)
+		left += migrc_flush_pending(mms[i]);
+	KUNIT_EXPECT_GT(test, left, 0);
+	KUNIT_EXPECT_LT(test, left, ARRAY_SIZE(mms) - 1);
 }
 
 /* The flushes of fork, and of reclaim's batches. */
 static void mm_flush_of_the_kernel_counts(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
 
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	__migrc_flush_tlb_mm(mm);
-	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
-	migrc_mm_defer(mm);
-	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	KUNIT_EXPECT_FALSE(test, migrc_table_pending(mm, ptep));
+	migrc_mm_defer(mm, ptep);
+	KUNIT_EXPECT_TRUE(test, migrc_table_pending(mm, ptep));
+}
+
+/* munmap() and the like flush, so nothing is pending afterwards. */
+static void mm_flush_of_a_gather_counts(struct kunit *test)
+{
+	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
+
+	KUNIT_EXPECT_FALSE(test, __migrc_flush_gather(mm, false));
+	migrc_mm_defer(mm, ptep);
+	KUNIT_EXPECT_TRUE(test, __migrc_flush_gather(mm, false));
+	KUNIT_EXPECT_FALSE(test, migrc_table_pending(mm, ptep));
+	KUNIT_EXPECT_FALSE(test, __migrc_flush_gather(mm, false));
 }
 
 /* A flush that has begun does not include later deferrals. */
 static void mm_flush_that_began_before(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
 	s64 start;
 
-	migrc_mm_defer(mm);
-	__migrc_flush(mm, MIGRC_UNMAP);
+	migrc_mm_defer(mm, ptep);
+	__migrc_flush(mm, ptep, MIGRC_PROTECT);
 	start = migrc_generation();
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	migrc_advance(&mm->migrc.flushed, start);
-	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	KUNIT_EXPECT_TRUE(test, migrc_table_pending(mm, ptep));
 }
 
 static void mm_drain_flushes_all(struct kunit *test)
 {
 	struct mm_struct *one = new_mm(test), *other = new_mm(test);
+	pte_t *ptep = new_table(test);
 
-	migrc_mm_defer(one);
-	migrc_mm_defer(other);
+	migrc_mm_defer(one, ptep);
+	migrc_mm_defer(other, ptep);
 	__migrc_drain(MIGRC_FAILURE);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(one));
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(other));
@@ -87,77 +154,94 @@ static void mm_drain_flushes_all(struct kunit *test)
 static void mm_flushed_leaves_the_list(struct kunit *test)
 {
 	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
 
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
 	__migrc_drain(MIGRC_FAILURE);
 	__migrc_drain(MIGRC_FAILURE);
 	KUNIT_EXPECT_TRUE(test, list_empty(&mm->migrc.node));
-	migrc_mm_defer(mm);
+	migrc_mm_defer(mm, ptep);
 	KUNIT_EXPECT_FALSE(test, list_empty(&mm->migrc.node));
+}
+
+static void free_test_folio(void *data)
+{
+	struct folio *folio = data;
+
+	folio->mapping = NULL;
+	atomic_set(&folio->_mapcount, -1);
+	folio_put(folio);
+}
+
+static struct folio *new_folio_of(struct kunit *test, void *mapping,
+				  unsigned int order)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, order);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, free_test_folio, folio),
+			0);
+	folio->mapping = mapping;
+	return folio;
+}
+
+static struct folio *new_folio(struct kunit *test, void *mapping)
+{
+	return new_folio_of(test, mapping, 0);
+}
+
+static struct folio *new_anon_folio(struct kunit *test)
+{
+	return new_folio(test, (void *)FOLIO_MAPPING_ANON);
 }
 
 static void read_only_without_pending_flush(struct kunit *test)
 {
 	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+	struct folio *anon = new_anon_folio(test);
+	struct folio *file = new_folio(test, NULL);
 
-	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(anon, &vma));
 	inc_tlb_flush_pending(vma.vm_mm);
-	KUNIT_EXPECT_FALSE(test, migrc_read_only(&vma));
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(anon, &vma));
+	/* The file is not open for writing, so no PTE was writable. */
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(file, &vma));
 	dec_tlb_flush_pending(vma.vm_mm);
-	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(anon, &vma));
 }
 
 /* A scan's pending flush hides a writer only if the VMA may be written. */
 static void read_only_while_scanned(struct kunit *test)
 {
 	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
+	struct folio *anon = new_anon_folio(test);
 
 	vm_flags_init(&read, VM_READ);
 	vm_flags_init(&write, VM_READ | VM_WRITE);
 	mmap_read_lock(read.vm_mm);
 	migrc_numa_scan_begin(&read);
 	inc_tlb_flush_pending(read.vm_mm);
-	KUNIT_EXPECT_TRUE(test, migrc_read_only(&read));
-	KUNIT_EXPECT_FALSE(test, migrc_read_only(&write));
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(anon, &read));
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(anon, &write));
 	dec_tlb_flush_pending(read.vm_mm);
 	migrc_numa_scan_end(&read);
 	mmap_read_unlock(read.vm_mm);
 	inc_tlb_flush_pending(read.vm_mm);
-	KUNIT_EXPECT_FALSE(test, migrc_read_only(&read));
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(anon, &read));
 	dec_tlb_flush_pending(read.vm_mm);
-}
-
-/*
- * A hinting fault may give write permission if the VMA does, so the scan before
- * it does the pending flush.
- */
-static void scan_flushes_where_memory_may_be_written(struct kunit *test)
-{
-	struct vm_area_struct read = { .vm_mm = new_mm(test) }, write = read;
-	struct mm_struct *mm = read.vm_mm;
-
-	vm_flags_init(&read, VM_READ);
-	vm_flags_init(&write, VM_READ | VM_WRITE);
-	migrc_mm_defer(mm);
-	__migrc_numa_scan_begin(&read);
-	__migrc_flush_unmap(mm);
-	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
-	current->migrc_batch = NULL;
-	__migrc_numa_scan_begin(&write);
-	__migrc_flush_unmap(mm);
-	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
-	KUNIT_EXPECT_NULL(test, current->migrc_batch);
 }
 
 static void read_only_not_while_forking(struct kunit *test)
 {
 	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+	struct folio *anon = new_anon_folio(test);
 
 	migrc_fork_begin(vma.vm_mm);
-	KUNIT_EXPECT_FALSE(test, migrc_read_only(&vma));
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(anon, &vma));
 	migrc_fork_end(vma.vm_mm);
-	KUNIT_EXPECT_TRUE(test, migrc_read_only(&vma));
+	KUNIT_EXPECT_TRUE(test, migrc_read_only(anon, &vma));
 }
 
 static void advance_never_goes_back(struct kunit *test)
@@ -175,38 +259,70 @@ static void restore_bound(void *pages)
 	migrc_set_bound((unsigned long)pages);
 }
 
-static void quarantine_bound_holds(struct kunit *test)
+static void set_bound(struct kunit *test, unsigned long pages)
 {
-	unsigned long old = migrc_bound();
+	void *old = (void *)migrc_bound();
 
 	KUNIT_ASSERT_EQ(test,
-			kunit_add_action_or_reset(test, restore_bound,
-						  (void *)old), 0);
-	migrc_set_bound(10);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 6);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 4);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(6), 0);
-	migrc_unreserve(4);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 1);
-	migrc_unreserve(7);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(10), 10);
-	migrc_unreserve(10);
+			kunit_add_action_or_reset(test, restore_bound, old), 0);
+	migrc_set_bound(pages);
+}
+
+/* Sources that do not fit are flushed and freed with all others. */
+static void quarantine_bound_holds(struct kunit *test)
+{
+	int nid = first_memory_node;
+
+	set_bound(test, 4);
+	put_into_quarantine(test, 3, NULL, nid);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
+	put_into_quarantine(test, 1, NULL, nid);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 4);
+	put_into_quarantine(test, 1, NULL, nid);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	put_into_quarantine(test, 9, NULL, nid);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 }
 
 static void quarantine_bound_of_nothing(struct kunit *test)
 {
-	unsigned long old = migrc_bound();
+	set_bound(test, 0);
+	put_into_quarantine(test, 1, NULL, first_memory_node);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+}
 
-	KUNIT_ASSERT_EQ(test,
-			kunit_add_action_or_reset(test, restore_bound,
-						  (void *)old), 0);
-	migrc_set_bound(0);
-	KUNIT_EXPECT_EQ(test, migrc_reserve(1), 0);
+static void quarantine_bound_is_per_node(struct kunit *test)
+{
+	int nid = first_memory_node, other = next_memory_node(nid);
+
+	if (other == MAX_NUMNODES)
+		kunit_skip(test, "needs two nodes with memory");
+	set_bound(test, 4);
+	put_into_quarantine(test, 4, NULL, nid);
+	put_into_quarantine(test, 4, NULL, other);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 8);
+	KUNIT_EXPECT_EQ(test, migrc_node_quarantined(other), 4);
+	put_into_quarantine(test, 1, NULL, other);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+}
+
+/* The outer batch has folios locked, so a nested one leaves it to a worker. */
+static void quarantine_nested_batch_does_not_drain(struct kunit *test)
+{
+	struct migrc_batch outer = {};
+	unsigned int tries = 100;
+
+	set_bound(test, 4);
+	put_into_quarantine(test, 9, &outer, first_memory_node);
+	while (migrc_quarantined() && tries--)
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	KUNIT_EXPECT_GE(test, migrc_quarantine_peak(), 9);
 }
 
 static void quarantine_is_reclaimed(struct kunit *test)
 {
-	put_into_quarantine(test, 3);
+	put_into_quarantine(test, 3, NULL, first_memory_node);
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 3);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 	KUNIT_EXPECT_TRUE(test, migrc_paused());
@@ -216,43 +332,26 @@ static void quarantine_is_reclaimed(struct kunit *test)
 /* kswapd drains the quarantine, but not less than a batch. */
 static void quarantine_balances(struct kunit *test)
 {
-	put_into_quarantine(test, 3);
-	__migrc_balance();
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
-	put_into_quarantine(test, MIGRC_BATCH_PAGES - 3);
-	__migrc_balance();
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
-}
+	int nid = first_memory_node;
 
-/* A batch of one page takes the last room, and drains only without any. */
-static void quarantine_room_for_one(struct kunit *test)
-{
-	unsigned long old = migrc_bound();
-	struct migrc_batch one = {}, two = {};
-
-	KUNIT_ASSERT_EQ(test,
-			kunit_add_action_or_reset(test, restore_bound,
-						  (void *)old), 0);
-	migrc_set_bound(4);
-	put_into_quarantine(test, 3);
-	migrc_more_room(&one, 1);
-	KUNIT_EXPECT_EQ(test, one.reserved, 1);
+	put_into_quarantine(test, 3, NULL, nid);
+	__migrc_balance(nid);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
-	migrc_more_room(&two, 1);
-	KUNIT_EXPECT_EQ(test, two.reserved, 1);
+	put_into_quarantine(test, MIGRC_BATCH_PAGES - 3, NULL, nid);
+	__migrc_balance(nid);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
-	migrc_unreserve(2);
 }
 
 /* More mms than are visited without dropping the lock. */
 static void mm_drain_flushes_many(struct kunit *test)
 {
 	struct mm_struct *mms[150];
+	pte_t *ptep = new_table(test);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(mms); i++) {
 		mms[i] = new_mm(test);
-		migrc_mm_defer(mms[i]);
+		migrc_mm_defer(mms[i], ptep);
 	}
 	__migrc_drain(MIGRC_FAILURE);
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
@@ -263,22 +362,6 @@ static void mm_drain_flushes_many(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(mms); i++)
 		KUNIT_EXPECT_TRUE_MSG(test, list_empty(&mms[i]->migrc.node),
 				      "mm %u", i);
-}
-
-static struct folio *new_anon_folio(struct kunit *test)
-{
-	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
-
-	KUNIT_ASSERT_NOT_NULL(test, folio);
-	folio->mapping = (void *)FOLIO_MAPPING_ANON;
-	return folio;
-}
-
-static void free_anon_folio(struct folio *folio)
-{
-	folio->mapping = NULL;
-	atomic_set(&folio->_mapcount, -1);
-	folio_put(folio);
 }
 
 /*
@@ -301,69 +384,64 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
 			MIGRC_FOLIO_DEFERRED);
 	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
-	free_anon_folio(folio);
 }
 
-/*
- * The folios of a run take turns. Each one has a decision of its own, and all
- * of them together do not defer more than there is room for.
- */
+/* The folios of a run take turns. Each one has a decision of its own. */
 static void folios_take_turns(struct kunit *test)
 {
-	struct migrc_batch batch = { .budget = 2 };
+	struct migrc_batch batch = {};
 	struct migrc_batch *outer = current->migrc_batch;
 	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
-	static const bool deferred[] = { true, true, false };
-	unsigned long state[ARRAY_SIZE(deferred)] = {};
-	struct folio *folio = new_anon_folio(test);
+	struct folio *folios[] = {
+		new_anon_folio(test),
+		new_folio(test, (void *)FOLIO_MAPPING_KSM),
+	};
+	unsigned long state[ARRAY_SIZE(folios)] = {};
+	pte_t *ptep = new_table(test);
 	unsigned int i, turn;
-	pte_t pte;
 
-	pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
 	current->migrc_batch = &batch;
 	for (turn = 0; turn < 2; turn++) {
-		for (i = 0; i < ARRAY_SIZE(deferred); i++) {
+		for (i = 0; i < ARRAY_SIZE(folios); i++) {
+			pte_t pte = mk_pte(folio_page(folios[i], 0),
+					   PAGE_READONLY);
+			bool deferred;
+
 			__migrc_folio_resume(state[i]);
-			KUNIT_EXPECT_EQ_MSG(test, deferred[i],
-					    __migrc_try_defer_pte(folio, &vma,
-								  pte),
+			deferred = __migrc_try_defer_pte(folios[i], &vma, pte);
+			KUNIT_EXPECT_EQ_MSG(test, deferred, !i,
 					    "folio %u, PTE %u", i, turn);
-			if (deferred[i])
+			if (deferred)
 				migrc_defer_pte(vma.vm_mm, turn * PAGE_SIZE,
-						pte);
+						ptep, pte);
 			state[i] = __migrc_folio_suspend();
 		}
 	}
-	KUNIT_EXPECT_EQ(test, batch.budget, 0);
-	for (i = 0; i < ARRAY_SIZE(deferred); i++) {
+	for (i = 0; i < ARRAY_SIZE(folios); i++) {
 		__migrc_folio_resume(state[i]);
-		KUNIT_EXPECT_EQ(test, deferred[i] ? MIGRC_FOLIO_DEFERRED : 0,
-				__migrc_folio_unmapped(&batch, folio));
+		KUNIT_EXPECT_EQ(test, i ? 0 : MIGRC_FOLIO_DEFERRED,
+				__migrc_folio_unmapped(&batch, folios[i]));
 	}
-	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 4);
+	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 2);
 	current->migrc_batch = outer;
 	__migrc_drain(MIGRC_FAILURE);
-	migrc_unreserve(batch.reserved);
-	free_anon_folio(folio);
 }
 
 /* A batch with folios deferred in part flushes once and defers no more. */
 static void mixed_is_flushed_once_a_batch(struct kunit *test)
 {
-	struct migrc_batch batch = { .budget = 9 };
+	struct migrc_batch batch = {};
 	struct migrc_batch *outer = current->migrc_batch;
 	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
-	struct folio *folio;
+	struct folio *folio = new_anon_folio(test);
+	pte_t *ptep = new_table(test), pte;
 	unsigned int i;
-	pte_t pte;
 
-	put_into_quarantine(test, 1);
-	folio = new_anon_folio(test);
+	put_into_quarantine(test, 1, NULL, first_memory_node);
 	pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
 	for (i = 0; i < 2; i++) {
 		batch.seen = MIGRC_SEEN_DEFERRED | MIGRC_SEEN_WRITABLE;
 		KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), 0);
-		KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
 	}
 	current->migrc_batch = &batch;
 	KUNIT_EXPECT_FALSE(test, __migrc_try_defer_pte(folio, &vma, pte));
@@ -374,9 +452,108 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, __migrc_try_defer_pte(folio, &vma, pte));
 	current->migrc_batch = outer;
 	batch.mixed = true;
+	migrc_mm_defer(vma.vm_mm, ptep);
 	migrc_batch_flush(&batch);
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
-	free_anon_folio(folio);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(vma.vm_mm));
+	/* Its folios are locked, so this is not the time to free. */
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
+}
+
+static bool tries_to_defer(struct folio *folio, struct vm_area_struct *vma,
+			   pgprot_t prot)
+{
+	struct migrc_batch batch = {}, *outer = current->migrc_batch;
+	bool deferred;
+
+	current->migrc_batch = &batch;
+	deferred = __migrc_try_defer_pte(folio, vma,
+					 mk_pte(folio_page(folio, 0), prot));
+	current->migrc_batch = outer;
+	return deferred;
+}
+
+/* One case for each reason for which a PTE of anonymous memory is refused. */
+static void anon_rules(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+	struct folio *folio = new_anon_folio(test);
+
+	KUNIT_EXPECT_TRUE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_SHARED));
+	folio->mapping = (void *)FOLIO_MAPPING_KSM;
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	folio->mapping = (void *)FOLIO_MAPPING_ANON;
+	__folio_set_hugetlb(folio);
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	__folio_clear_hugetlb(folio);
+	SetPageHWPoison(folio_page(folio, 0));
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	ClearPageHWPoison(folio_page(folio, 0));
+	KUNIT_EXPECT_TRUE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+#ifdef CONFIG_MMU_NOTIFIER
+	vma.vm_mm->notifier_subscriptions = (void *)1UL;
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	vma.vm_mm->notifier_subscriptions = NULL;
+#endif
+}
+
+#ifdef CONFIG_MEMORY_ISOLATION
+/* A caller waits for each page of an isolated pageblock to be free. */
+static void isolated_is_refused(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+	struct folio *folio = new_folio_of(test, (void *)FOLIO_MAPPING_ANON,
+					   pageblock_order);
+
+	/* The folio is the whole pageblock, so no free page changes lists. */
+	set_pageblock_isolate(&folio->page);
+	KUNIT_EXPECT_FALSE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+	clear_pageblock_isolate(&folio->page);
+	KUNIT_EXPECT_TRUE(test, tries_to_defer(folio, &vma, PAGE_READONLY));
+}
+#endif
+
+static bool begins(enum migrate_reason reason, unsigned long private)
+{
+	struct migrc_batch batch;
+	bool defers;
+
+	__migrc_batch_begin(&batch, private, reason);
+	defers = current->migrc_batch == &batch;
+	__migrc_batch_end(&batch);
+	return defers;
+}
+
+static void disable(void *unused)
+{
+	WRITE_ONCE(migrc_enabled, false);
+}
+
+/* A caller that needs the sources at once gets them at once. */
+static void reasons(struct kunit *test)
+{
+	struct compact_control cc = { .order = -1 };
+	unsigned long private = (unsigned long)&cc;
+
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, disable, NULL),
+			0);
+	/* After a test of reclaim. */
+	while (migrc_paused())
+		msleep(20);
+	KUNIT_EXPECT_FALSE(test, begins(MR_SYSCALL, 0));
+	WRITE_ONCE(migrc_enabled, true);
+	KUNIT_EXPECT_TRUE(test, begins(MR_SYSCALL, 0));
+	KUNIT_EXPECT_TRUE(test, begins(MR_DEMOTION, 0));
+	KUNIT_EXPECT_FALSE(test, begins(MR_CONTIG_RANGE, 0));
+	KUNIT_EXPECT_FALSE(test, begins(MR_MEMORY_HOTPLUG, 0));
+	KUNIT_EXPECT_FALSE(test, begins(MR_MEMORY_FAILURE, 0));
+	KUNIT_EXPECT_TRUE(test, begins(MR_COMPACTION, private));
+	cc.order = pageblock_order;
+	KUNIT_EXPECT_TRUE(test, begins(MR_COMPACTION, private));
+	cc.order = pageblock_order - 1;
+	KUNIT_EXPECT_FALSE(test, begins(MR_COMPACTION, private));
+	cc.order = 1;
+	KUNIT_EXPECT_FALSE(test, begins(MR_COMPACTION, private));
 }
 
 static void put_file(void *file)
@@ -390,8 +567,9 @@ static void not_used(void *unused)
 }
 
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
-static void file_that_is_pinned_is_drained(struct kunit *test)
+static void file_that_is_pinned_is_flushed(struct kunit *test)
 {
+	struct mm_struct *mm = new_mm(test);
 	struct file *file = shmem_kernel_file_setup("migrc", PAGE_SIZE,
 						    EMPTY_VMA_FLAGS);
 	struct folio *folio, *pinned;
@@ -404,43 +582,128 @@ static void file_that_is_pinned_is_drained(struct kunit *test)
 	static_branch_inc(&migrc_used);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
 			0);
-	put_into_quarantine(test, 1);
 	folio = shmem_read_folio(file->f_mapping, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	migrc_mm_defer(mm, new_table(test));
 	migrc_file_commit(folio);
 	folio_put(folio);
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
 	nr = memfd_pin_folios(file, 0, PAGE_SIZE - 1, &pinned, 1, &offset);
 	KUNIT_EXPECT_EQ(test, nr, 1);
-	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 	if (nr == 1)
 		unpin_folio(pinned);
+}
+
+/**
+ * struct test_file - a file that exists only in memory
+ * @type:	its file system's
+ * @sb:		its super block
+ * @inode:	its inode
+ * @mapping:	its page cache
+ */
+struct test_file {
+	struct file_system_type type;
+	struct super_block sb;
+	struct inode inode;
+	struct address_space mapping;
+};
+
+static struct test_file *new_file(struct kunit *test)
+{
+	struct test_file *file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	file->type.fs_flags = FS_STABLE_CONTENT;
+	file->sb.s_type = &file->type;
+	file->inode.i_sb = &file->sb;
+	file->inode.i_mode = S_IFREG;
+	file->inode.i_size = PAGE_SIZE;
+	file->mapping.host = &file->inode;
+	return file;
+}
+
+/* One case for each reason for which a folio of a file is refused. */
+static void file_rules(struct kunit *test)
+{
+	struct test_file *file = new_file(test);
+	struct folio *folio = new_folio(test, &file->mapping);
+
+	folio->index = 0;
+	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
+	file->inode.i_mode = S_IFBLK;
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	file->inode.i_mode = S_IFREG;
+	file->sb.s_flags = SB_KERNMOUNT;
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	file->sb.s_flags = 0;
+	file->inode.i_flags = S_NOQUOTA;
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	file->inode.i_flags = 0;
+	/* A block device under it does not make a file system safe. */
+	file->type.fs_flags = FS_REQUIRES_DEV;
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	file->type.fs_flags = FS_STABLE_CONTENT;
+	atomic_set(&file->inode.i_writecount, 1);
+	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
+	atomic_set(&file->inode.i_writecount, 0);
+	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
 }
 
 /* Writeback zeroes a dirty folio beyond the end of its file. */
 static void file_tail_is_left_out(struct kunit *test)
 {
-	struct file_system_type type = { .fs_flags = FS_REQUIRES_DEV };
-	struct super_block *sb = kunit_kzalloc(test, sizeof(*sb), GFP_KERNEL);
-	struct inode *inode = kunit_kzalloc(test, sizeof(*inode), GFP_KERNEL);
-	struct address_space mapping = { .host = inode };
-	struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+	struct test_file *file = new_file(test);
+	struct folio *folio = new_folio(test, &file->mapping);
 
-	KUNIT_ASSERT_TRUE(test, sb && inode && folio);
-	sb->s_type = &type;
-	inode->i_sb = sb;
-	inode->i_mode = S_IFREG;
-	inode->i_size = 100;
-	folio->mapping = &mapping;
 	folio->index = 0;
+	file->inode.i_size = 100;
 	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
 	folio_set_dirty(folio);
 	KUNIT_EXPECT_FALSE(test, migrc_file_eligible(folio));
-	inode->i_size = PAGE_SIZE;
+	file->inode.i_size = PAGE_SIZE;
 	KUNIT_EXPECT_TRUE(test, migrc_file_eligible(folio));
 	folio_clear_dirty(folio);
-	folio->mapping = NULL;
-	folio_put(folio);
+}
+
+/* Only the opener of a file whose flush is pending flushes. */
+static void file_open_is_exact(struct kunit *test)
+{
+	struct test_file *waits = new_file(test), *other = new_file(test);
+	struct folio *folio = new_folio(test, &waits->mapping);
+	s64 before;
+
+	KUNIT_EXPECT_TRUE(test, migrc_file_commit(folio));
+	before = migrc_generation();
+	migrc_file_flush(&other->inode);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), before);
+	migrc_file_flush(&waits->inode);
+	KUNIT_EXPECT_GT(test, migrc_generation(), before);
+	before = migrc_generation();
+	migrc_file_flush(&waits->inode);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), before);
+}
+
+/* More files than slots: one of them finds its slot taken until a flush. */
+static void file_slot_is_not_shared(struct kunit *test)
+{
+	const unsigned int nr = 1025;
+	struct inode *inodes = kvcalloc(nr, sizeof(*inodes), GFP_KERNEL);
+	struct address_space mapping = {};
+	struct folio *folio = new_folio(test, &mapping);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, inodes);
+	for (i = 0; i < nr; i++) {
+		mapping.host = &inodes[i];
+		if (!migrc_file_commit(folio))
+			break;
+	}
+	KUNIT_EXPECT_LT(test, i, nr);
+	migrc_flush_mms();
+	KUNIT_EXPECT_TRUE(test, migrc_file_commit(folio));
+	kvfree(inodes);
+	migrc_flush_mms();
 }
 
 static void knobs_are_off_at_first(struct kunit *test)
@@ -454,27 +717,38 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(mm_new_has_no_flush_pending),
 	KUNIT_CASE(mm_flush_ends_pending),
 	KUNIT_CASE(mm_flush_is_not_repeated),
-	KUNIT_CASE(mm_flush_is_of_one_mm),
+	KUNIT_CASE(mm_other_table_pays_nothing),
+	KUNIT_CASE(mm_flush_serves_others),
+	KUNIT_CASE(mm_flush_serves_the_payer),
 	KUNIT_CASE(mm_flush_of_the_kernel_counts),
+	KUNIT_CASE(mm_flush_of_a_gather_counts),
 	KUNIT_CASE(mm_flush_that_began_before),
 	KUNIT_CASE(mm_drain_flushes_all),
 	KUNIT_CASE(mm_flushed_leaves_the_list),
 	KUNIT_CASE(read_only_without_pending_flush),
 	KUNIT_CASE(read_only_while_scanned),
-	KUNIT_CASE(scan_flushes_where_memory_may_be_written),
 	KUNIT_CASE(read_only_not_while_forking),
 	KUNIT_CASE(advance_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
-	KUNIT_CASE(quarantine_balances),
+	KUNIT_CASE(quarantine_bound_is_per_node),
+	KUNIT_CASE(quarantine_nested_batch_does_not_drain),
 	KUNIT_CASE(quarantine_is_reclaimed),
-	KUNIT_CASE(quarantine_room_for_one),
+	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
 	KUNIT_CASE(folios_take_turns),
 	KUNIT_CASE(mixed_is_flushed_once_a_batch),
-	KUNIT_CASE(file_that_is_pinned_is_drained),
+	KUNIT_CASE(anon_rules),
+#ifdef CONFIG_MEMORY_ISOLATION
+	KUNIT_CASE(isolated_is_refused),
+#endif
+	KUNIT_CASE(reasons),
+	KUNIT_CASE(file_that_is_pinned_is_flushed),
+	KUNIT_CASE(file_rules),
 	KUNIT_CASE(file_tail_is_left_out),
+	KUNIT_CASE(file_open_is_exact),
+	KUNIT_CASE(file_slot_is_not_shared),
 	{}
 };
 

@@ -26,7 +26,8 @@
  * The driver's name is the module parameter role, so that dcbm applies the
  * quirks of the driver of that name. As "xilinx-zynqmp-dma" it handles an error
  * like that driver: the descriptor completes as a success and all later ones
- * are dropped.
+ * are dropped. With the parameter slave its devices also call themselves
+ * controllers for peripherals, which they are not.
  *
  * Life cycle of a descriptor:
  *
@@ -63,6 +64,10 @@ MODULE_PARM_DESC(devices, "devices, near the memory nodes in turn (1 to 16)");
 static unsigned int channels = 2;
 module_param(channels, uint, 0444);
 MODULE_PARM_DESC(channels, "channels of each device (1 to 16)");
+
+static bool slave;
+module_param(slave, bool, 0444);
+MODULE_PARM_DESC(slave, "the devices are slave DMA controllers, too");
 
 #define TESTDMA_MAX	16
 
@@ -353,6 +358,8 @@ static void testdma_describe(struct testdma *td, struct device *dev)
 	unsigned int i;
 
 	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
+	if (slave)
+		dma_cap_set(DMA_SLAVE, dma->cap_mask);
 	dma->dev = dev;
 	dma->device_prep_dma_memcpy = testdma_prep;
 	dma->device_issue_pending = testdma_issue;

@@ -90,6 +90,34 @@ static bool mtcopy_batch_complete(const struct ferry_batch *batch)
 	return true;
 }
 
+/* A batch that is rejected is not touched. */
+static bool mtcopy_batch_untouched(const struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		const struct ferry_pair *pair = &batch->pairs[i];
+
+		if (pair->status != -EINPROGRESS ||
+		    memchr_inv(folio_address(pair->dst), 0xa5,
+			       folio_size(pair->dst)))
+			return false;
+	}
+	return true;
+}
+
+/* Copy a cleared batch; false if that went wrong. */
+static bool mtcopy_right(struct ferry_batch *batch)
+{
+	switch (mtcopy_copy(batch)) {
+	case 0:
+		return mtcopy_batch_complete(batch);
+	case -EAGAIN:
+		return mtcopy_batch_untouched(batch);
+	}
+	return false;
+}
+
 static void mtcopy_all_settings(struct kunit *test)
 {
 	static const unsigned int threads[] = { 1, 2, 3, MTCOPY_MAX_THREADS };
@@ -103,9 +131,7 @@ static void mtcopy_all_settings(struct kunit *test)
 			mtcopy_tuning.nontemporal = nontemporal;
 			KUNIT_EXPECT_EQ(test, mtcopy_helpers_refresh(), 0);
 			mtcopy_batch_clear(batch);
-			KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
-			KUNIT_EXPECT_TRUE_MSG(test,
-					      mtcopy_batch_complete(batch),
+			KUNIT_EXPECT_TRUE_MSG(test, mtcopy_right(batch),
 					      "threads %u nontemporal %u",
 					      threads[i], nontemporal);
 		}
@@ -120,16 +146,34 @@ static void mtcopy_uses_helpers(struct kunit *test)
 	unsigned int round, shared = 0;
 
 	mtcopy_tuning.threads = 2;
+	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
 	for (round = 0; round < 2000 && !shared; round++) {
-		mtcopy_copy(batch);
-		shared += !batch->serial;
-		batch->serial = false;
+		shared += !mtcopy_copy(batch);
 		cond_resched();
 	}
 	mtcopy_batch_free(batch);
 	if (num_online_cpus() == 1)
 		kunit_skip(test, "there is no other CPU");
 	KUNIT_EXPECT_GT(test, shared, 0);
+}
+
+/* With one thread there is nothing to gain but non-temporal stores. */
+static void mtcopy_alone(struct kunit *test)
+{
+	struct ferry_batch *batch = mtcopy_batch(test);
+
+	mtcopy_tuning.threads = 1;
+	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
+	mtcopy_batch_clear(batch);
+	KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), -EAGAIN);
+	KUNIT_EXPECT_TRUE(test, mtcopy_batch_untouched(batch));
+	mtcopy_tuning.nontemporal = MTCOPY_ALWAYS;
+	if (copy_page_nontemporal_possible()) {
+		KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), 0);
+		KUNIT_EXPECT_TRUE(test, batch->serial);
+		KUNIT_EXPECT_TRUE(test, mtcopy_batch_complete(batch));
+	}
+	mtcopy_batch_free(batch);
 }
 
 static void mtcopy_nontemporal_words(struct kunit *test)
@@ -168,10 +212,12 @@ static void mtcopy_no_late_writes(struct kunit *test)
 	unsigned int round, i, late = 0;
 
 	mtcopy_tuning.threads = MTCOPY_MAX_THREADS;
+	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
 	for (round = 0; round < 2000; round++) {
 		for (i = 0; i < 64; i++)
 			*mtcopy_late_word(last->dst, i) = 0;
-		mtcopy_copy(batch);
+		if (mtcopy_copy(batch))
+			continue;
 		for (i = 0; i < 64; i++)
 			late += READ_ONCE(*mtcopy_late_word(last->dst, i)) !=
 				*mtcopy_late_word(last->src, i);
@@ -194,8 +240,7 @@ static int mtcopy_race(void *data)
 
 	for (round = 0; round < 100; round++) {
 		mtcopy_batch_clear(racer->batch);
-		mtcopy_copy(racer->batch);
-		racer->wrong += !mtcopy_batch_complete(racer->batch);
+		racer->wrong += !mtcopy_right(racer->batch);
 	}
 	complete(&racer->done);
 	return 0;
@@ -236,8 +281,10 @@ static void mtcopy_helpers_idle(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	migrate_disable();
 	nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		KUNIT_EXPECT_NE(test, cpus[i], raw_smp_processor_id());
+		mtcopy_release_helper(cpus[i]);
+	}
 	migrate_enable();
 }
 
@@ -245,12 +292,15 @@ static void mtcopy_helpers_idle(struct kunit *test)
 static void mtcopy_search_bounded(struct kunit *test)
 {
 	unsigned int *cpus;
-	unsigned int round, idle = 0;
+	unsigned int round, nr, idle = 0;
 
 	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, cpus);
 	for (round = 0; round < 1000; round++) {
-		idle += mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
+		nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
+		idle += nr;
+		while (nr)
+			mtcopy_release_helper(cpus[--nr]);
 		KUNIT_EXPECT_EQ(test, 0,
 				mtcopy_pick_helpers(0, cpus, nr_cpu_ids, 0));
 		usleep_range(100, 200);
@@ -258,6 +308,30 @@ static void mtcopy_search_bounded(struct kunit *test)
 	if (num_online_cpus() == 1)
 		kunit_skip(test, "there is no other CPU");
 	KUNIT_EXPECT_GT(test, idle, 0);
+}
+
+/* Two batches do not pick the same CPU. */
+static void mtcopy_picks_once(struct kunit *test)
+{
+	unsigned int *cpus, *others;
+	unsigned int i, nr, nr_others, round, both = 0;
+
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	others = kunit_kcalloc(test, nr_cpu_ids, sizeof(*others), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, cpus);
+	KUNIT_ASSERT_NOT_NULL(test, others);
+	for (round = 0; round < 1000; round++) {
+		nr = mtcopy_pick_helpers(0, cpus, 1, SZ_1G);
+		nr_others = mtcopy_pick_helpers(0, others, nr_cpu_ids, SZ_1G);
+		for (i = 0; nr && i < nr_others; i++)
+			both += others[i] == cpus[0];
+		while (nr)
+			mtcopy_release_helper(cpus[--nr]);
+		while (nr_others)
+			mtcopy_release_helper(others[--nr_others]);
+		usleep_range(100, 200);
+	}
+	KUNIT_EXPECT_EQ(test, both, 0);
 }
 
 static int mtcopy_suite_init(struct kunit *test)
@@ -274,6 +348,8 @@ static void mtcopy_suite_exit(struct kunit *test)
 static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_all_settings),
 	KUNIT_CASE(mtcopy_uses_helpers),
+	KUNIT_CASE(mtcopy_alone),
+	KUNIT_CASE(mtcopy_picks_once),
 	KUNIT_CASE(mtcopy_nontemporal_words),
 	KUNIT_CASE(mtcopy_no_late_writes),
 	KUNIT_CASE(mtcopy_many_callers),

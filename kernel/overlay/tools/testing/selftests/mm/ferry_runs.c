@@ -551,4 +551,21 @@ TEST_F(runs, leave_what_single_folios_leave)
 	}
 }
 
+/* The knob is 0 or 1, and keeps its value when it rejects another. */
+TEST(knob_rejects_other_values)
+{
+	static const char * const bad[] = { "2", "-1", "on" };
+	char before[16], after[16];
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (change(CONTROL "runs", "1", before))
+		SKIP(return, "kernel without CONFIG_FERRY_RUNS");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(write_file(CONTROL "runs", bad[i]), -EINVAL);
+	EXPECT_EQ(change(CONTROL "runs", before, after), 0);
+	EXPECT_STREQ(after, "1");
+	EXPECT_EQ(write_file(CONTROL "stats/runs/moved", "0"), -EACCES);
+}
+
 TEST_HARNESS_MAIN

@@ -1,71 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /sys/kernel/mm/migration: every file reads and writes as documented in
- * Documentation/ABI/testing/sysfs-kernel-mm-migration and its companions, and a
- * value that a file rejects changes nothing.
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration, and a value that a file
+ * rejects changes nothing. Folios that move with each migrator keep their
+ * content.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
-#include "kselftest_harness.h"
+#include "ferry_knobs.h"
 
-#define ROOT	"/sys/kernel/mm/migration/"
-
-static int read_file(const char *name, char *buf, size_t size)
-{
-	char path[256];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), ROOT "%s", name);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return -errno;
-	len = read(fd, buf, size - 1);
-	close(fd);
-	if (len < 0)
-		return -EIO;
-	buf[len] = '\0';
-	return 0;
-}
-
-/* Return 0 or the negative errno of opening or writing. */
-static int write_file(const char *name, const char *value)
-{
-	char path[256];
-	int fd, err = 0;
-
-	snprintf(path, sizeof(path), ROOT "%s", name);
-	fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
+#define BYTES	(8UL << 20)
+#define MOVE	2	/* MPOL_MF_MOVE */
 
 FIXTURE(ferry) {
 	char saved[256];
 };
-
-/* Cut out the word in brackets. */
-static const char *selected(char *list)
-{
-	char *word = strchr(list, '[');
-
-	if (!word)
-		return "";
-	word[strcspn(word, "]")] = '\0';
-	return word + 1;
-}
 
 FIXTURE_SETUP(ferry)
 {
@@ -126,41 +79,6 @@ TEST_F(ferry, unknown_migrator_changes_nothing)
 	}
 }
 
-/* A value for a file, and whether the file accepts it. */
-struct value {
-	const char *name;
-	const char *value;
-	bool accepted;
-};
-
-/*
- * Write each value, expect the file to read so, or as before if it rejects the
- * value, and restore an accepted one.
- */
-static void check_values(struct __test_metadata *_metadata,
-			 const struct value *values, size_t nr)
-{
-	char before[256], after[256];
-	int err;
-
-	for (const struct value *v = values; v < values + nr; v++) {
-		ASSERT_EQ(read_file(v->name, before, sizeof(before)), 0);
-		err = v->accepted ? 0 : -EINVAL;
-		EXPECT_EQ(write_file(v->name, v->value), err)
-			TH_LOG("%s: '%s'", v->name, v->value);
-		ASSERT_EQ(read_file(v->name, after, sizeof(after)), 0);
-		if (!v->accepted) {
-			EXPECT_STREQ(before, after);
-			continue;
-		}
-		after[strcspn(after, "\n")] = '\0';
-		EXPECT_STREQ(strchr(after, '[') ? selected(after) : after,
-			     v->value);
-		EXPECT_EQ(write_file(v->name, strchr(before, '[') ?
-				     selected(before) : before), 0);
-	}
-}
-
 TEST_F(ferry, limits)
 {
 	static const struct value values[] = {
@@ -206,68 +124,149 @@ TEST_F(ferry, mtcopy_knobs)
 	check_values(_metadata, values, ARRAY_SIZE(values));
 }
 
-TEST_F(ferry, dcbm_knobs)
+/* A word of the memory: another one at each place, and in each round. */
+static uint64_t word_at(size_t i, unsigned int round)
 {
-	static const struct value values[] = {
-		{ "dcbm/channels", "0", false },
-		{ "dcbm/channels", "65", false },
-		{ "dcbm/channels", "64", true },
-		{ "dcbm/timeout_ms", "0", false },
-		{ "dcbm/timeout_ms", "60001", false },
-		{ "dcbm/timeout_ms", "60000", true },
-		{ "dcbm/verify", "maybe", false },
-		{ "dcbm/verify", "sampled", false },
-		{ "dcbm/verify", "never", false },
-		{ "dcbm/verify", "auto", true },
-		{ "dcbm/verify", "always", true },
-	};
-	char value[256];
-
-	if (read_file("dcbm/channels", value, sizeof(value)))
-		SKIP(return, "dcbm is not loaded");
-	check_values(_metadata, values, ARRAY_SIZE(values));
+	return (i + 1) * 0x9e3779b97f4a7c15 + round;
 }
 
-TEST_F(ferry, migrc_knobs)
-{
-	static const struct value values[] = {
-		{ "migrc/enabled", "2", false },
-		{ "migrc/enabled", "1", true },
-		{ "migrc/max_bytes", "-1", false },
-		{ "migrc/max_bytes", "0x1000", false },
-		{ "migrc/max_bytes", "9999999999999999999", false },
-		{ "migrc/max_bytes", "0", true },
-		{ "migrc/max_bytes", "1048576", true },
-		{ "migrc/max_age_ms", "0", false },
-		{ "migrc/max_age_ms", "60001", false },
-		{ "migrc/max_age_ms", "60000", true },
-	};
-	char value[256];
+enum memory { BASE_PAGES, THP, HUGETLB };
 
-	if (read_file("migrc/enabled", value, sizeof(value)))
-		SKIP(return, "kernel without CONFIG_MIGRC");
-	check_values(_metadata, values, ARRAY_SIZE(values));
-	EXPECT_EQ(write_file("migrc/drain", "1"), 0);
-	EXPECT_EQ(write_file("migrc/drain", "0"), -EINVAL);
-	EXPECT_EQ(write_file("migrc/quarantined_bytes", "0"), -EACCES);
-	EXPECT_EQ(write_file("migrc/counters/folios", "0"), -EACCES);
+static uint64_t *map_memory(enum memory kind)
+{
+	uint64_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS |
+				(kind == HUGETLB ? MAP_HUGETLB : 0), -1, 0);
+
+	if (memory != MAP_FAILED && kind != HUGETLB)
+		madvise(memory, BYTES,
+			kind == THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return memory;
 }
 
-TEST_F(ferry, runs)
-{
-	static const struct value values[] = {
-		{ "runs", "2", false },
-		{ "runs", "-1", false },
-		{ "runs", "on", false },
-		{ "runs", "1", true },
-		{ "runs", "0", true },
-	};
-	char value[256];
+/* Relative to ROOT, /sys/kernel/mm/migration. */
+#define NR_HUGEPAGES	"../../../devices/system/node/node%u/hugepages/" \
+			"hugepages-2048kB/nr_hugepages"
 
-	if (read_file("runs", value, sizeof(value)))
-		SKIP(return, "kernel without CONFIG_FERRY_RUNS");
-	check_values(_metadata, values, ARRAY_SIZE(values));
-	EXPECT_EQ(write_file("stats/runs/moved", "0"), -EACCES);
+/* Reserve hugetlb folios for the memory on both nodes, or release them. */
+static bool reserve_hugetlb(bool reserve)
+{
+	char path[128], value[32], wanted[32];
+	bool done = true;
+
+	snprintf(wanted, sizeof(wanted), "%lu", reserve ? BYTES >> 21 : 0);
+	for (unsigned int node = 0; node < 2; node++) {
+		snprintf(path, sizeof(path), NR_HUGEPAGES, node);
+		done &= !write_file(path, wanted) &&
+			!read_file(path, value, sizeof(value)) &&
+			strtoul(value, NULL, 10) == strtoul(wanted, NULL, 10);
+	}
+	return done;
+}
+
+/* Move all pages to a node. Return how many are not there then, or -errno. */
+static long move_memory(uint64_t *memory, int node)
+{
+	size_t size = sysconf(_SC_PAGESIZE), nr = BYTES / size;
+	void **pages = calloc(nr, sizeof(*pages));
+	int *nodes = calloc(nr, sizeof(*nodes));
+	int *status = calloc(nr, sizeof(*status));
+	long left = -ENOMEM;
+
+	for (size_t i = 0; pages && nodes && i < nr; i++) {
+		pages[i] = (char *)memory + i * size;
+		nodes[i] = node;
+	}
+	if (pages && nodes && status)
+		left = syscall(__NR_move_pages, 0, nr, pages, nodes, status,
+			       MOVE) < 0 ? -errno : 0;
+	/* The second page of a huge one has EBUSY there. Ask where they are. */
+	if (left >= 0 &&
+	    syscall(__NR_move_pages, 0, nr, pages, NULL, status, 0))
+		left = -errno;
+	for (size_t i = 0; left >= 0 && i < nr; i++)
+		left += status[i] != node;
+	free(pages);
+	free(nodes);
+	free(status);
+	return left;
+}
+
+/* The batches that a migrator copied, or rejected. */
+static long long batches_of(const char *migrator)
+{
+	static const char * const names[] = { "batches", "rejected" };
+	char path[128], value[64];
+	long long sum = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "stats/%s/%s", migrator, names[i]);
+		if (!read_file(path, value, sizeof(value)))
+			sum += strtoll(value, NULL, 10);
+	}
+	return sum;
+}
+
+/* Memory that moves there and back keeps what was written before each move. */
+static void check_moves(struct __test_metadata *_metadata, enum memory kind)
+{
+	uint64_t *memory = map_memory(kind);
+	size_t wrong = 0;
+
+	ASSERT_NE(memory, MAP_FAILED);
+	for (unsigned int round = 0; round < 4; round++) {
+		for (size_t i = 0; i < BYTES / sizeof(*memory); i++)
+			memory[i] = word_at(i, round);
+		EXPECT_EQ(move_memory(memory, (round + 1) % 2), 0);
+		for (size_t i = 0; i < BYTES / sizeof(*memory); i++)
+			wrong += memory[i] != word_at(i, round);
+	}
+	EXPECT_EQ(wrong, 0);
+	munmap(memory, BYTES);
+}
+
+static void check_migrators(struct __test_metadata *_metadata,
+			    const enum memory *kinds, size_t nr)
+{
+	char list[256], *word, *next = list;
+	long long before;
+
+	ASSERT_EQ(read_file("migrator", list, sizeof(list)), 0);
+	while ((word = strsep(&next, " []\n"))) {
+		if (!*word)
+			continue;
+		if (write_file("migrator", word) == -ENODEV) {
+			TH_LOG("%s has no device", word);
+			continue;
+		}
+		before = batches_of(word);
+		for (size_t i = 0; i < nr; i++)
+			check_moves(_metadata, kinds[i]);
+		if (strcmp(word, "off"))
+			EXPECT_GT(batches_of(word), before)
+				TH_LOG("%s did not copy", word);
+	}
+}
+
+TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 120)
+{
+	static const enum memory kinds[] = { BASE_PAGES, THP };
+
+	if (access("/sys/devices/system/node/node1", F_OK))
+		SKIP(return, "needs two memory nodes");
+	check_migrators(_metadata, kinds, ARRAY_SIZE(kinds));
+}
+
+TEST_F_TIMEOUT(ferry, each_migrator_keeps_hugetlb, 120)
+{
+	static const enum memory kinds[] = { HUGETLB };
+
+	if (!reserve_hugetlb(true)) {
+		reserve_hugetlb(false);
+		SKIP(return, "needs hugetlb folios on two memory nodes");
+	}
+	check_migrators(_metadata, kinds, ARRAY_SIZE(kinds));
+	EXPECT_TRUE(reserve_hugetlb(false));
 }
 
 TEST_F(ferry, counters_are_numbers)
