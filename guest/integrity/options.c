@@ -8,6 +8,7 @@
 #include "migration.h"
 #include "stressor_set.h"
 #include "sysfs.h"
+#include "test_memory.h"
 #include "util.h"
 
 static const char about[] =
@@ -16,8 +17,8 @@ static const char about[] =
 
 static void check_together(const struct options *options)
 {
-	if (options->bytes < (size_t)16 << 20)
-		die(EXIT_USAGE, "--bytes: less than 16m has no room for every kind of memory");
+	if (!area_bytes(options))
+		die(EXIT_USAGE, "--bytes: no room for 2m in every area");
 	if (options->bytes / PAGE_BYTES > STAMP_PAGES)
 		die(EXIT_USAGE, "--bytes: more than %u pages", STAMP_PAGES);
 	if (options->nodes[0] == options->nodes[1])
@@ -34,7 +35,9 @@ void options_parse(struct options *options, int argc, char **argv)
 {
 	const struct cmdline_option table[] = {
 		OPT_NUMBER("seconds", "N", &options->seconds, 1, 1000000, "minimum time under load (10)"),
-		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 16m (64m)"),
+		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 2m each (64m)"),
+		OPT_LIST("areas", "A,B,...", &options->areas, area_known,
+			 "only these areas: 4k mergeable 64k 2m shmem disk"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
 		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
 		OPT_NUMBER("rest-ms", "N", &options->rest_ms, 1, 1000,

@@ -13,6 +13,7 @@ struct options {
 	unsigned int threads;	/* workers of each stressor that has many */
 	unsigned int movers;
 	int nodes[2];
+	const char *areas;	/* comma-separated names; NULL: all */
 	const char *only;	/* comma-separated names; NULL: all */
 	uint64_t seed;
 	const char *file;	/* directory on a disk file system; NULL: none */

@@ -6,15 +6,41 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "folio.h"
 #include "report.h"
 #include "sysfs.h"
 
 #define DISK_NAME "integrity.pages"
+
+static const char *const area_names[MOST_AREAS] = { "4k", "mergeable", "64k", "2m", "shmem", "disk" };
+
+bool area_known(const char *name)
+{
+	for (size_t i = 0; i < MOST_AREAS; i++)
+		if (!strcmp(area_names[i], name))
+			return true;
+	return false;
+}
+
+static bool wanted(const struct options *options, const char *name)
+{
+	return !options->areas || cmdline_in_list(options->areas, name);
+}
+
+size_t area_bytes(const struct options *options)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < MOST_AREAS; i++)
+		count += wanted(options, area_names[i]);
+	return options->bytes / count / FOLIO_ALIGN * FOLIO_ALIGN;
+}
 
 uint32_t area_identity(const struct area *area, uint32_t index)
 {
@@ -33,7 +59,7 @@ static char *map_aligned(size_t bytes, int fd)
 
 static void add_area(struct test_memory *mem, struct area area)
 {
-	size_t bytes = mem->options->bytes / MOST_AREAS / FOLIO_ALIGN * FOLIO_ALIGN;
+	size_t bytes = area_bytes(mem->options);
 	const struct area *last = mem->count ? &mem->areas[mem->count - 1] : NULL;
 
 	if (area.fd >= 0 && ftruncate(area.fd, bytes))
@@ -48,8 +74,17 @@ static void add_area(struct test_memory *mem, struct area area)
 	mem->areas[mem->count++] = area;
 }
 
+static void add_anon(struct test_memory *mem, const char *name, unsigned int traits)
+{
+	if (wanted(mem->options, name))
+		add_area(mem, (struct area){ .name = name, .traits = AREA_ANON | traits,
+					     .folio_bytes = PAGE_BYTES, .fd = -1 });
+}
+
 static void add_large(struct test_memory *mem, const char *name, size_t folio_bytes)
 {
+	if (!wanted(mem->options, name))
+		return;
 	if (thp_allow_only(folio_bytes, false))
 		add_area(mem, (struct area){ .name = name, .traits = AREA_ANON | AREA_LARGE,
 					     .folio_bytes = folio_bytes, .fd = -1 });
@@ -59,10 +94,14 @@ static void add_large(struct test_memory *mem, const char *name, size_t folio_by
 
 static void add_shmem(struct test_memory *mem)
 {
-	int fd = memfd_create("integrity", MFD_CLOEXEC);
-	/* Use large folios if the kernel can; single pages of shmem have good tests elsewhere. */
-	bool large = thp_allow_only((size_t)64 << 10, true);
+	bool large;
+	int fd;
 
+	if (!wanted(mem->options, "shmem"))
+		return;
+	fd = memfd_create("integrity", MFD_CLOEXEC);
+	/* Use large folios if the kernel can; single pages of shmem have good tests elsewhere. */
+	large = thp_allow_only((size_t)64 << 10, true);
 	if (fd < 0)
 		report_absent("shmem", "no memfd_create(2)");
 	else
@@ -85,6 +124,8 @@ static void add_disk(struct test_memory *mem)
 	const char *dir = mem->options->file;
 	int dir_fd, fd;
 
+	if (!wanted(mem->options, "disk"))
+		return;
 	if (!dir) {
 		report_absent("disk", "no --file DIR");
 		return;
@@ -106,16 +147,16 @@ void test_memory_open(struct test_memory *mem, const struct options *options)
 	const struct area *last;
 
 	mem->options = options;
-	add_area(mem, (struct area){ .name = "4k", .traits = AREA_ANON,
-				     .folio_bytes = PAGE_BYTES, .fd = -1 });
-	add_area(mem, (struct area){ .name = "mergeable", .traits = AREA_ANON | AREA_MERGEABLE,
-				     .folio_bytes = PAGE_BYTES, .fd = -1 });
+	add_anon(mem, "4k", 0);
+	add_anon(mem, "mergeable", AREA_MERGEABLE);
 	add_large(mem, "64k", (size_t)64 << 10);
 	add_large(mem, "2m", (size_t)2 << 20);
 	/* From here on a fault may allocate 64 KiB folios or single pages; a kernel without that size is fine. */
 	thp_allow((size_t)64 << 10, false);
 	add_shmem(mem);
 	add_disk(mem);
+	if (!mem->count)
+		die(EXIT_MISSING, "none of the memory areas can be made here");
 	last = &mem->areas[mem->count - 1];
 	mem->generations = calloc(last->first + last->pages, sizeof(*mem->generations));
 	if (!mem->generations)

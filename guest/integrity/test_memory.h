@@ -57,6 +57,11 @@ struct test_memory {
 void test_memory_open(struct test_memory *mem, const struct options *options);
 void test_memory_close(struct test_memory *mem);
 
+bool area_known(const char *name);
+
+/* Of each area; 0 if --bytes has no room for a folio in each. */
+size_t area_bytes(const struct options *options);
+
 /* The page number in a page's stamps: its own, but shared by pages that KSM is to merge. */
 uint32_t area_identity(const struct area *area, uint32_t index);
 

@@ -135,7 +135,7 @@ static _Noreturn void show_help(const char *about, const struct cmdline_option *
 	exit(EXIT_PASSED);
 }
 
-void cmdline_parse(const char *about, const struct cmdline_option *table, int argc, char **argv)
+static void parse_options(const char *about, const struct cmdline_option *table, int argc, char **argv)
 {
 	struct option options[MAX_OPTIONS] = { { "help", no_argument, NULL, 'h' } };
 	const char *program = program_invocation_short_name;
@@ -155,8 +155,21 @@ void cmdline_parse(const char *about, const struct cmdline_option *table, int ar
 			    got == ':' ? "lacks its value" : "is no option, or takes no value", program);
 		apply(&table[index - 1], optarg);
 	}
+}
+
+void cmdline_parse(const char *about, const struct cmdline_option *table, int argc, char **argv)
+{
+	parse_options(about, table, argc, argv);
 	if (optind < argc)
-		die(EXIT_USAGE, "'%s' is no option; see %s --help", argv[optind], program);
+		die(EXIT_USAGE, "'%s' is no option; see %s --help", argv[optind], program_invocation_short_name);
+}
+
+char **cmdline_parse_command(const char *about, const struct cmdline_option *table, int argc, char **argv)
+{
+	parse_options(about, table, argc, argv);
+	if (optind == argc)
+		die(EXIT_USAGE, "the command is missing; see %s --help", program_invocation_short_name);
+	return argv + optind;
 }
 
 bool cmdline_in_list(const char *list, const char *name)

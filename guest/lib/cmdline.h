@@ -57,6 +57,9 @@ struct cmdline_option {
  */
 void cmdline_parse(const char *about, const struct cmdline_option *table, int argc, char **argv);
 
+/* The same for "[OPTION]... [--] COMMAND...": returns the first word of the command; its end is NULL, as argv's is. */
+char **cmdline_parse_command(const char *about, const struct cmdline_option *table, int argc, char **argv);
+
 /* Whether a name is in a comma-separated list. */
 bool cmdline_in_list(const char *list, const char *name);
 

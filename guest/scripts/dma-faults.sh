@@ -3,31 +3,26 @@
 # Faults of DMA engines and of their drivers, injected one after the other while stamped memory moves by dcbm. Prints
 # KTAP.
 #
-#   dma-faults.sh FOLIOS INTEGRITY DCBM TESTDMA|- PTDMA|- AE4DMA|-
+#   dma-faults.sh FOLIOS INTEGRITY DCBM TESTDMA PTDMA AE4DMA LEAKS CASE...
 #
 # FOLIOS: to submit to dcbm in each case. INTEGRITY: the program. DCBM, TESTDMA: our modules. PTDMA, AE4DMA: the kernel's
-# own drivers, of devices that fail as $FERRY_SHARE/dma-faults.json says. AE4DMA needs PTDMA, but only its own engine is
-# used then.
+# own drivers, of devices that fail as $FERRY_SHARE/dma-faults.json says; AE4DMA needs PTDMA. LEAKS: some or none,
+# whether the cases leak pages. CASE: NAME|SETUP|EVIDENCE|ACTION, as suites/dma.py describes.
 set -u
 
 # shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
-folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6
+# shellcheck source=guest/scripts/failslab.sh
+. "$(dirname "$0")/failslab.sh"
+most_folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6 leaks=$7
+shift 7
 sysfs=/sys/kernel/mm/migration
 counters=$sysfs/dcbm/counters
+channels=/sys/kernel/debug/ferry_dcbm/channels
 faults=/sys/kernel/debug/ferry_testdma
 inject=/sys/kernel/debug/fail_function
 slab=/sys/kernel/debug/failslab
 control=$FERRY_SHARE/dma-faults.json
-# One in so many descriptors fails.
-rate=5
-# Several times the duration of a descriptor on a busy host; the devices of the real drivers are a process of the host.
-timeout_ms=50
-# The directory of the driver under test, and those of its devices that can be unbound.
-driver=
-devices=
-# The devices that dcbm may use.
-use=all
 
 count() {
 	cat "$counters/$1"
@@ -46,8 +41,66 @@ select_dcbm() {
 	done
 }
 
-# The actions on the engines under load: each succeeds or fails.
-no_action() {
+# What a case's setup calls.
+
+# knob NAME VALUE: of dcbm
+knob() {
+	echo "$2" >"$sysfs/dcbm/$1"
+}
+
+# A channel hangs long before a completion that is late_ms (100) late; several times the duration of a descriptor.
+hang_soon() {
+	knob timeout_ms 50
+}
+
+# testdma ROLE [FAULT=RATE]...: the engine without hardware; one in RATE descriptors fails.
+testdma() {
+	insmod "$testdma" role="$1" devices=$nr_devices channels=2 || return
+	driver=/sys/bus/platform/drivers/$1
+	devices=$(cd "$driver" && echo "$1".*)
+	shift
+	for fault in "$@"; do
+		echo "${fault#*=}" >"$faults/${fault%%=*}"
+	done
+}
+
+# models DRIVER JSON: the device models, and their faults. ae4dma cannot be unbound: it would wait for ever for its own
+# worker. It stays loaded, and with it ptdma.
+models() {
+	grep -q '^ptdma ' /proc/modules || insmod "$ptdma"
+	[ "$1" != ae4dma ] || grep -q '^ae4dma ' /proc/modules || insmod "$ae4dma" max_hw_q=4
+	driver=/sys/bus/pci/drivers/$1
+	devices=$(cd "$driver" && echo 0*)
+	echo "$2" >"$control"
+}
+
+# only: no channels but those of $devices
+only() {
+	knob devices "$devices"
+}
+
+# fail_function FUNCTION PERCENT: a function of dcbm's fails.
+fail_function() {
+	echo "$1" >$inject/inject
+	echo "$2" >$inject/probability
+	echo 1 >$inject/interval
+	echo 1000000 >$inject/times
+	echo 0 >$inject/verbose
+}
+
+# fail_slab PERCENT: allocations fail that may not wait, as those of a driver in its prep.
+fail_slab() {
+	spare_radix_trees
+	echo Y >$slab/task-filter
+	echo Y >$slab/ignore-gfp-wait
+	echo 1000000 >$slab/times
+	echo 0 >$slab/verbose
+	echo "$1" >$slab/probability
+	echo 1 >/proc/self/make-it-fail
+}
+
+# The actions under load: each succeeds or fails.
+wait_only() {
 	sleep 1
 }
 
@@ -68,6 +121,18 @@ remove_channels() {
 	done
 }
 
+# Channels of two drivers copy.
+both_copy() {
+	sleep 0.2
+	[ "$(sed -n 's/^[^ ]* \([^ ]*\) .*descriptors=[1-9].*/\1/p' $channels | sort -u | grep -c .)" -eq 2 ]
+}
+
+# A channel copies through its IOVA windows.
+windows_copy() {
+	sleep 0.2
+	grep -q 'descriptors=[1-9].*windows=1' $channels
+}
+
 # Repeat the action while the load runs, and count how often it succeeds.
 repeat() {
 	successes=0
@@ -77,16 +142,25 @@ repeat() {
 	done
 }
 
-# Until enough folios were submitted to dcbm. Each run checks every byte, and that each page still moves afterwards.
+happened() {
+	[ "$(cat "$evidence")" -ne "$before" ]
+}
+
+copied() {
+	echo $(($(cat $sysfs/stats/dcbm/folios) - copied_before))
+}
+
+# Until enough folios were submitted to dcbm, it copied some, and the fault happened. Each run checks every byte, and
+# that each page still moves afterwards.
 move() {
 	start=$(submitted)
 	status=0
 	rounds=0
 	moved=0
-	while [ $status -eq 0 ] && [ $moved -lt "$folios" ] && [ $rounds -lt 30 ]; do
+	while [ $status -eq 0 ] && [ $rounds -lt 30 ] && { [ $moved -lt "$folios" ] || [ "$(copied)" -eq 0 ] || ! happened; }; do
 		select_dcbm
-		"$integrity" --seconds $((1 + folios / 1000)) --bytes 32m --only read,write --audit-by kernel --leak-kb 262144 >now.json 2>&1 ||
-			status=$?
+		"$integrity" --seconds $((1 + folios / 1000)) --bytes 32m --only read,write --movers $movers --audit-by kernel \
+			--leak-kb 262144 >now.json 2>&1 || status=$?
 		rounds=$((rounds + 1))
 		moved=$(($(submitted) - start))
 	done
@@ -99,6 +173,7 @@ clear_faults() {
 	done
 	[ ! -e $inject ] || echo >$inject/inject
 	[ ! -e $slab ] || echo 0 >$slab/probability
+	[ ! -e /proc/self/make-it-fail ] || echo 0 >/proc/self/make-it-fail
 	echo '{}' >"$control"
 }
 
@@ -117,13 +192,13 @@ balanced() {
 		[ "$(count late_completions)" -le "$(count timeouts)" ] && [ "$(count hung_pages)" -eq 0 ]
 }
 
-# one_case NAME EVIDENCE ACTION: EVIDENCE, one of dcbm's counters or a file, is a number that must have changed.
-one_case() {
+# load NAME EVIDENCE ACTION: three results. EVIDENCE, one of dcbm's counters or a file, is a number that must change.
+load() {
 	evidence=$counters/$2
 	[ -e "$evidence" ] || evidence=$2
 	echo 0 >actions
 	before=$(cat "$evidence")
-	copied=$(cat $sysfs/stats/dcbm/folios)
+	copied_before=$(cat $sysfs/stats/dcbm/folios)
 	: >busy
 	repeat "$3" &
 	move
@@ -132,165 +207,46 @@ one_case() {
 	clear_faults
 	echo kernel >$sysfs/migrator
 	drain
-	copied=$(($(cat $sysfs/stats/dcbm/folios) - copied))
-	# If every fifth descriptor makes its channel hang, it may be that no transfer completes.
-	case $2 in
-	leaked_pages | late_completions) min=0 ;;
-	*) min=1 ;;
-	esac
-	[ $status -eq 0 ] && [ $moved -ge "$folios" ] && [ $copied -ge $min ]
+	copied=$(copied)
+	[ $status -eq 0 ] && [ $moved -ge "$folios" ] && [ $copied -gt 0 ]
 	report "$1: every byte is right" $? "integrity ended with $status after $moved folios of $folios, $copied by dcbm"
 	echo "# $moved folios, $copied by dcbm; since the start:$(for file in "$counters"/*; do echo " ${file##*/} $(cat "$file")"; done | tr -d '\n')"
 	balanced
 	report "$1: the counters add up, no hung channel keeps a page" $? "see above"
-	[ "$(cat "$evidence")" -ne "$before" ]
+	happened
 	report "$1: the fault happened" $? "$evidence is still $before"
 }
 
-# If no engine can be had, the case fails, because its evidence does not change.
-set_up_dcbm() {
-	echo $timeout_ms >$sysfs/dcbm/timeout_ms
+# one_case NAME SETUP EVIDENCE ACTION: with the defaults that SETUP may change. If it fails, so does the case: either it
+# moves too little or its evidence does not change.
+one_case() {
+	folios=$most_folios movers=2 nr_devices=8
+	# Many times the duration of a descriptor, on a busy host, too.
+	knob timeout_ms 500
+	knob verify auto
+	knob channels 16
+	knob devices all
+	# Whatever the cost model says.
 	echo 1 >/sys/kernel/debug/ferry_dcbm/force_offload
-	echo "$use" >$sysfs/dcbm/devices
-	echo 16 >$sysfs/dcbm/channels
+	eval "$2"
 	select_dcbm
+	load "$1" "$3" "$4"
+	! grep -q '^ferry_testdma ' /proc/modules || rmmod ferry_testdma
 }
 
-load_testdma() {
-	insmod "$testdma" role="$1" devices=8 channels=2
-	driver=/sys/bus/platform/drivers/$1
-	devices=$(cd "$driver" && echo "$1".*)
-	set_up_dcbm
-}
-
-# testdma_case NAME ROLE FAULT EVIDENCE ACTION: FAULT is a file of the engine, or - for none.
-testdma_case() {
-	load_testdma "$2"
-	[ "$3" = - ] || echo $rate >"$faults/$3"
-	one_case "$1" "$4" "$5"
-	rmmod ferry_testdma
-}
-
-# injected_case NAME FUNCTION: a function of dcbm's fails.
-injected_case() {
-	load_testdma ferry_testdma
-	echo "$2" >$inject/inject
-	echo $((100 / rate)) >$inject/probability
-	echo 1 >$inject/interval
-	echo 1000000 >$inject/times
-	echo 0 >$inject/verbose
-	one_case "$1" $inject/times no_action
-	rmmod ferry_testdma
-}
-
-# Allocations fail that may not wait, as those of a driver in its prep.
-allocation_case() {
-	load_testdma ferry_testdma
-	echo Y >$slab/task-filter
-	echo Y >$slab/ignore-gfp-wait
-	echo 1000000 >$slab/times
-	echo 0 >$slab/verbose
-	echo $((100 / rate)) >$slab/probability
-	echo 1 >/proc/self/make-it-fail
-	one_case "an allocation fails" $slab/times no_action
-	echo 0 >/proc/self/make-it-fail
-	rmmod ferry_testdma
-}
-
-# Each descriptor is in time, but all of a batch are not.
-slow_case() {
-	load_testdma ferry_testdma
-	echo 20 >$faults/late_ms
-	echo 1 >$faults/late
-	one_case "a slow engine" deadline_exceeded no_action
-	rmmod ferry_testdma
-}
-
-testdma_cases() {
-	testdma_case "an error" ferry_testdma error errors no_action
-	# The quirk of this driver is known: its channels stay active.
-	testdma_case "an error reported as success" sf-pdma partial verify_failures no_action
-	# For a driver without a quirk each such fault makes a channel hang. Some transfers must complete.
-	rate=50
-	testdma_case "an unknown driver, a partial copy" ferry_testdma partial leaked_pages rebind
-	testdma_case "a write after an early completion" ferry_testdma early_completion leaked_pages rebind
-	# A trusted driver, if the user does not trust it.
-	echo always >$sysfs/dcbm/verify
-	testdma_case "a trusted driver, a partial copy, verify=always" ioatdma partial leaked_pages rebind
-	echo auto >$sysfs/dcbm/verify
-	rate=5
-	testdma_case "a lost completion, and the driver unbound" ferry_testdma lost leaked_pages rebind
-	testdma_case "a write after the driver is unbound" ferry_testdma late_write leaked_pages rebind
-	testdma_case "a late completion" ferry_testdma late late_completions no_action
-	testdma_case "prep returns no descriptor" ferry_testdma prep $faults/hits_prep no_action
-	testdma_case "the driver unbound under load" ferry_testdma - actions rebind
-	testdma_case "channels removed under load" ferry_testdma - actions remove_channels
-	slow_case
-	injected_case "a mapping fails" dcbm_map
-	injected_case "prep fails" dcbm_prep
-	allocation_case
-	# A driver that reports errors.
-	testdma_case "a trusted driver, an error" ioatdma error errors no_action
-	testdma_case "a trusted driver, a late completion" ioatdma late late_completions no_action
-	# Only the sentinel of a chain shows the errors of this driver. Some chains must be without an error.
-	rate=50
-	testdma_case "a sentinel, a chain dropped" xilinx-zynqmp-dma error timeouts rebind
-	rate=5
-	testdma_case "a sentinel, a late completion" xilinx-zynqmp-dma late late_completions no_action
-}
-
-# real_case NAME FAULTS EVIDENCE ACTION
-real_case() {
-	echo "$2" >"$control"
-	set_up_dcbm
-	one_case "$1" "$3" "$4"
-}
-
-# This driver cannot be unbound: it would wait for ever for its own worker.
-ae4dma_cases() {
-	insmod "$ptdma"
-	insmod "$ae4dma" max_hw_q=4
-	driver=/sys/bus/pci/drivers/ae4dma
-	use=$(cd $driver && echo 0*)
-	real_case "ae4dma: no fault" '{}' completed no_action
-	real_case "ae4dma: an error reported as success" "{\"error\": $rate}" verify_failures no_action
-	real_case "ae4dma: a partial copy" "{\"partial\": $rate}" verify_failures no_action
-	real_case "ae4dma: a late completion" "$late" late_completions no_action
-}
-
-# A false completion makes its only channel hang until the driver is bound again: that takes time, and some transfers
-# must complete.
-ptdma_cases() {
-	insmod "$ptdma"
-	driver=/sys/bus/pci/drivers/ptdma
-	devices=$(cd $driver && echo 0*)
-	real_case "ptdma: no fault" '{}' completed no_action
-	[ "$folios" -le 1000 ] || folios=1000
-	real_case "ptdma: an error reported as success" '{"error": 50}' verify_failures rebind
-	real_case "ptdma: a partial copy" '{"partial": 50}' verify_failures rebind
-	real_case "ptdma: a late completion" "$late" late_completions no_action
-	real_case "ptdma: unbound under load" '{}' actions rebind
-	real_case "ptdma: a lost completion, and unbound" "{\"stall\": $rate}" leaked_pages rebind
-}
-
-# Three results a case.
-tests=0
-[ "$testdma" = - ] || tests=$((tests + 19 * 3))
-if [ "$ae4dma" != - ]; then
-	tests=$((tests + 4 * 3))
-elif [ "$ptdma" != - ]; then
-	tests=$((tests + 6 * 3))
-fi
 echo "KTAP version 1"
-echo "1..$tests"
+echo "1..$(($# * 3 + 1))"
 insmod "$dcbm"
 clear_faults
-[ "$testdma" = - ] || testdma_cases
-timeout_ms=200
-late="{\"late\": $rate, \"late_ms\": $((4 * timeout_ms))}"
-if [ "$ae4dma" != - ]; then
-	ae4dma_cases
-elif [ "$ptdma" != - ]; then
-	ptdma_cases
-fi
+for words in "$@"; do
+	IFS='|' read -r name setup evidence action <<-END
+		$words
+	END
+	one_case "$name" "$setup" "$evidence" "$action"
+done
+case $leaks in
+some) [ "$(count leaked_pages)" -gt 0 ] && dmesg | grep -q 'dcbm: unbound while it may write memory: [1-9]' ;;
+none) [ "$(count leaked_pages)" -eq 0 ] ;;
+esac
+report "$leaks pages leaked, and the log tells" $? "$(count leaked_pages), $(dmesg | grep -c 'dcbm: unbound while') messages"
 exit $failed

@@ -22,6 +22,8 @@ injected=1000000
 
 # shellcheck source=guest/scripts/pmem.sh
 . "$here/pmem.sh"
+# shellcheck source=guest/scripts/free.sh
+. "$here/free.sh"
 # shellcheck source=guest/scripts/ktap.sh
 . "$here/ktap.sh"
 
@@ -40,14 +42,6 @@ arm() {
 	echo 0 >$debugfs/fail_page_alloc/min-order
 	echo N >$debugfs/fail_page_alloc/ignore-gfp-wait
 	echo N >$debugfs/failslab/ignore-gfp-wait
-}
-
-# Free memory in KiB. Pages on per-CPU lists, which hold up to tens of MiB here, are free but not in MemFree.
-free_kb() {
-	sync
-	echo 3 >/proc/sys/vm/drop_caches
-	sleep 1
-	awk '/^MemFree:/ { kib += $2 } $1 == "count:" { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
 }
 
 # rebind_remap DEVICE TYPE ORDER ROUNDS
@@ -126,14 +120,7 @@ inject 0
 failures=$((injected - $(cat $debugfs/failslab/times)))
 [ $failures -ge $((rounds * 2)) ]
 report "allocations did fail" $? "$failures did, in $((6 * rounds)) bindings"
-# RCU and per-CPU lists free memory within moments, on a busy host within some more; a leak stays.
-attempt=0
-after=$(free_kb)
-while [ $((before - after)) -gt $leak_kb ] && [ $attempt -lt 20 ]; do
-	sleep 1
-	after=$(free_kb)
-	attempt=$((attempt + 1))
-done
+free_kb_again "$before" $leak_kb
 [ $((before - after)) -le $leak_kb ]
 report "no memory is lost" $? "$((before - after)) KiB are"
 echo "# $failures allocations failed in $((6 * rounds)) bindings; free memory changed by $((after - before)) KiB"

@@ -25,9 +25,10 @@ make_disk() {
 }
 
 # The image is on a tmpfs of its own, because /tmp may be on the host, across 9p. It is allocated as a whole and stays so
-# (nodiscard): if it grew, the growth would look like a leak.
+# (nodiscard): if it grew, the growth would look like a leak. By writing, since fallocate(2) on tmpfs fails when reclaim
+# wants its pages.
 if ! { mount -t tmpfs -o mode=0700 ferry "$dir" && mkdir "$dir/disk" &&
-       fallocate -l "${megabytes}M" "$dir/image" && make_disk "$dir/image" &&
+       dd if=/dev/zero of="$dir/image" bs=1M count="$megabytes" 2>/dev/null && make_disk "$dir/image" &&
        mount -o loop "$dir/image" "$dir/disk"; }; then
 	echo "with-ext4.sh: no ext4 on a loop device here" >&2
 	exit 4

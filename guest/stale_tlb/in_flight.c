@@ -24,6 +24,8 @@
 static struct worker mover;
 static char *remap_target;
 
+static bool trigger_mremap(struct fixture *fx);
+
 static void fixture_setup_in_flight(struct fixture *fx)
 {
 	fixture_map_anon(fx, fx->pages);
@@ -47,6 +49,9 @@ static void setup_in_flight(struct fixture *fx)
 	/* Allocate on the padding's node, or the padding would not move with the pages. */
 	node_bind(fx->base, fixture_bytes(fx), node);
 	setup_protected(fx);
+	/* mremap() unmaps its target. It finds no page there, or it would flush before it moves the entries. */
+	if (fx->test->trigger == trigger_mremap)
+		madvise(remap_target, fixture_bytes(fx), MADV_DONTNEED);
 }
 
 static bool trigger_munmap(struct fixture *fx)

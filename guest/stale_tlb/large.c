@@ -16,6 +16,8 @@
 
 #define SPLITS THP_DIR "/hugepages-64kB/stats/split"
 #define BLOCK_PAGES (FOLIO_ALIGN / PAGE_BYTES)
+#define KHUGEPAGED THP_DIR "/khugepaged/"
+#define COLLAPSE_TRIES 300
 
 static uint64_t splits_before;
 
@@ -37,6 +39,40 @@ static bool trigger_collapse(struct fixture *fx)
 {
 	bool done = !madvise(fx->base, fixture_bytes(fx), MADV_COLLAPSE);
 
+	trigger_store(fx);
+	return done;
+}
+
+/* khugepaged looks at whole 2-MiB ranges of one mapping, most of which has no page here. */
+static void fixture_setup_khugepaged(struct fixture *fx)
+{
+	fixture_setup_folio(fx);
+	fx->step = PAGE_BYTES;
+	if (!sysfs_set_until_exit(KHUGEPAGED "scan_sleep_millisecs", "0") ||
+	    !sysfs_set_until_exit(KHUGEPAGED "alloc_sleep_millisecs", "0") ||
+	    !sysfs_set_until_exit(KHUGEPAGED "max_ptes_none", "0"))
+		test_skip(fx, "no khugepaged");
+}
+
+static void setup_khugepaged(struct fixture *fx)
+{
+	size_t pages = fx->pages;
+
+	fx->pages = BLOCK_PAGES;
+	fixture_remap_anon(fx, MADV_NOHUGEPAGE);
+	fx->pages = pages;
+	setup_forked(fx);
+}
+
+static bool trigger_khugepaged(struct fixture *fx)
+{
+	bool done = false;
+
+	madvise(fx->base, FOLIO_ALIGN, MADV_HUGEPAGE);
+	for (int try = 0; try < COLLAPSE_TRIES && !done; try++) {
+		sleep_ns(10000000);
+		done = folio_census(fx->base, FOLIO_BYTES, FOLIO_BYTES).exact == 1;
+	}
 	trigger_store(fx);
 	return done;
 }
@@ -73,6 +109,11 @@ const struct test large_tests[] = {
 		.name = "thp_collapse", .description = "MADV_COLLAPSE, then stores",
 		.machine = true, .pages = BLOCK_PAGES, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
 		.fixture_setup = fixture_setup_collapse, .setup = setup_collapse, .trigger = trigger_collapse,
+	}, {
+		.name = "mthp_collapse", .description = "khugepaged makes a 64-KiB folio of the pages, then stores",
+		.machine = true, .pages = FOLIO_PAGES, .expect = EXPECT_NEW,
+		.min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_khugepaged, .setup = setup_khugepaged, .trigger = trigger_khugepaged,
 	}, {
 		.name = "thp_split", .description = "a 64-KiB folio is split, then stores",
 		.machine = true, .pages = FOLIO_PAGES, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,

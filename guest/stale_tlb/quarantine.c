@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The bound of the quarantine, and its reclaim under memory pressure. */
+/* The bound of the quarantine, the age at which it is drained, and its reclaim under memory pressure. */
 #include "fixture.h"
 
 #include <inttypes.h>
@@ -17,10 +17,14 @@
 #define BOUND 65536
 #define BOUND_TEXT "65536"
 #define BOUND_PAGES 64		/* four times BOUND */
+#define AGE_TEXT "20"		/* ms */
+/* Far longer than a drain waits for a CPU. */
+#define AGE_LIMIT_NS UINT64_C(10000000000)
 #define PRESSURE_BYTES ((size_t)6 << 20)
 /* Free memory above the low watermark: for the pages that move, and as much again to prevent early reclaim. */
 #define FREE_BYTES (2 * PRESSURE_BYTES)
 #define CHUNK_PAGES MAX_PAGES
+#define PAUSE_NS 700000000
 
 static uint64_t peak_before;
 /* Memory that leaves only FREE_BYTES of each node free. */
@@ -31,7 +35,7 @@ static struct {
 
 static uint64_t full_events(void)
 {
-	return migrc_number("counters/skipped_full") + migrc_number("counters/flushed_full");
+	return migrc_number("counters/flushed_full");
 }
 
 static void set_or_skip(struct fixture *fx, const char *knob, const char *value)
@@ -76,10 +80,44 @@ static void run_bound(struct fixture *fx)
 	fx->report->deferred += fx->was_deferred;
 }
 
+static void fixture_setup_age(struct fixture *fx)
+{
+	set_or_skip(fx, "max_age_ms", AGE_TEXT);
+	fixture_map_anon(fx, fx->pages);
+}
+
+/* Nothing but their age drains the pages that have moved. */
+static void run_age(struct fixture *fx)
+{
+	uint64_t before = migrc_number("counters/flushed_age"), start;
+
+	setup_protected(fx);
+	fixture_fill_tlb(fx);
+	fixture_move(fx);
+	start = clock_ns();
+	while (migrc_number("quarantined_bytes")) {
+		if (clock_ns() - start > AGE_LIMIT_NS) {
+			test_error(fx, "pages are in quarantine for longer than %" PRIu64 " ms",
+				   AGE_LIMIT_NS / 1000000);
+			break;
+		}
+		sleep_ns(1000000);
+	}
+	fixture_check(fx, EXPECT_OLD);
+	fx->report->triggered += migrc_number("counters/flushed_age") > before;
+	fx->report->deferred += fx->was_deferred;
+}
+
 /* The low watermark, below which reclaim begins: min_free_kbytes and a quarter more. */
 static size_t reserve_bytes(void)
 {
 	return sysfs_number("/proc/sys/vm/min_free_kbytes") * 1280;
+}
+
+/* What only the kernel may use of a node: a task that wants more waits for reclaim. There are two nodes. */
+static size_t min_bytes(void)
+{
+	return sysfs_number("/proc/sys/vm/min_free_kbytes") * 1024 / 2;
 }
 
 /* Allocate most of a node's free memory for all rounds; if each round did so, it would do so page by page. */
@@ -142,10 +180,10 @@ static void move_parts(struct fixture *fx)
 }
 
 /*
- * Allocate memory in a child: more than is free without the quarantine, less than is free with it. Returns the child's
- * status, not 0 if it could not.
+ * Allocate memory of a node in a child: more than is free without its quarantine, less than is free with it. Returns the
+ * child's status, not 0 if it could not.
  */
-static int run_hog(size_t bytes)
+static int run_hog(int node, size_t bytes)
 {
 	pid_t child = fork();
 	char *memory;
@@ -157,6 +195,7 @@ static int run_hog(size_t bytes)
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		_exit(1);
+	node_bind(memory, bytes, node);
 	for (size_t at = 0; at < bytes; at += PAGE_BYTES)
 		memory[at] = 1;
 	_exit(0);
@@ -166,16 +205,20 @@ static void run_pressure(struct fixture *fx)
 {
 	uint64_t before, after;
 	char unused[32];
+	int source;
 
 	fx->was_deferred = false;
+	/* After the last round's hog migrc has paused; with what follows this takes longer. */
+	sleep_ns(PAUSE_NS);
 	setup_protected(fx);
+	source = fixture_node(fx, fx->base);
 	reader_sample(fx->reader, fx->base, CHUNK_PAGES);
 	move_parts(fx);
 	/* The hog cannot allocate pages on other CPUs' lists. Each read of stat_refresh frees an eighth of them. */
 	for (int i = 0; i < 32; i++)
 		sysfs_read_line("/proc/sys/vm/stat_refresh", unused, sizeof(unused));
 	before = migrc_number("quarantined_bytes");
-	if (run_hog(nodes_free_kb() * 1024 + before / 2 - reserve_bytes()))
+	if (run_hog(source, node_free_kb(source) * 1024 + before / 2 - min_bytes()))
 		test_error(fx, "a program could not allocate half of the quarantine's %" PRIu64 " bytes", before);
 	/* In some rounds the hog gets other memory instead, which is not an error. */
 	after = migrc_number("quarantined_bytes");
@@ -194,8 +237,12 @@ const struct test quarantine_tests[] = {
 		.pages = BOUND_PAGES, .min_deferred = 1, .min_triggered = 50,
 		.fixture_setup = fixture_setup_bound, .run_round = run_bound,
 	}, {
+		.name = "max_age", .description = "pages wait until they are old",
+		.pages = DEFAULT_PAGES, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_age, .run_round = run_age,
+	}, {
 		.name = "pressure", .description = "a program allocates more than is free without the quarantine",
-		.machine = true, .min_deferred = 50, .min_triggered = 75,
+		.machine = true, .slow = true, .min_deferred = 50, .min_triggered = 75,
 		.fixture_setup = fixture_setup_pressure, .fixture_teardown = fixture_teardown_pressure,
 		.run_round = run_pressure,
 	},

@@ -42,6 +42,7 @@ struct test {
 	bool never_deferred;
 	bool in_place;			/* the first page must keep its frame across the trigger */
 	bool reader_sleeps;		/* while the trigger runs */
+	bool slow;			/* a round takes seconds: a tenth of the rounds */
 	bool hidden;			/* not in "all" */
 	bool machine;			/* takes CPUs, memory or settings from the whole machine */
 	void (*fixture_setup)(struct fixture *fx);

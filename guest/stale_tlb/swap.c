@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A fault that maps a page of the swap cache writable without a further fault. Reclaim has unmapped the page, but has
+ * Pages that are swapped out and come back by a fault or by swapoff(2).
+ *
+ * swap_fault: a fault that maps a page of the swap cache writable without a further fault. Reclaim has unmapped the page, but has
  * not yet flushed. That is harmless if the TLB entry refers to the same frame, but not if the page has moved.
  *
  * The page must be exclusive, clean, in the swap cache, and mapped read-only in a writable mapping. So a read swaps it
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/swap.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -31,6 +34,7 @@
 
 #define SWAP_PAGES 32
 #define SWAP_BYTES ((size_t)64 << 20)
+#define SMALL_SWAP_BYTES ((size_t)2 << 20)
 #define PIPE_BYTES (1 << 20)
 #define SWAP_OUT_TRIES 100
 #define SLOW_PAGES 4
@@ -93,12 +97,17 @@ static void slow_reclaim(struct fixture *fx)
 	}
 }
 
-static void fixture_setup_swap(struct fixture *fx)
+static void open_swap(struct fixture *fx, size_t bytes)
 {
-	const char *missing = swapdev_open(&swap, SWAP_BYTES);
+	const char *missing = swapdev_open(&swap, bytes);
 
 	if (missing)
 		test_skip(fx, "%s", missing);
+}
+
+static void fixture_setup_swap(struct fixture *fx)
+{
+	open_swap(fx, SWAP_BYTES);
 	if (!make_group()) {
 		remove_group();
 		swapdev_close(&swap);
@@ -216,11 +225,40 @@ static void fixture_teardown_swap(struct fixture *fx)
 		test_error(fx, "swapoff: %s", strerror(errno));
 }
 
+static void fixture_setup_swapoff(struct fixture *fx)
+{
+	open_swap(fx, SMALL_SWAP_BYTES);
+	fixture_map_anon(fx, fx->pages);
+}
+
+/* swapoff(2) maps each page again, without a fault of the process. */
+static bool trigger_swapoff(struct fixture *fx)
+{
+	bool absent = swap_out(fx);
+
+	if (swapoff(swap.loop.path) || swapon(swap.loop.path, 0)) {
+		test_error(fx, "%s: %s", swap.loop.path, strerror(errno));
+		return false;
+	}
+	return trigger_store(fx) && absent;
+}
+
+static void fixture_teardown_swapoff(struct fixture *fx)
+{
+	munmap(fx->base, fixture_bytes(fx));
+	swapdev_close(&swap);
+}
+
 const struct test swap_tests[] = {
 	{
 		.name = "swap_fault", .description = "stores to pages of the swap cache that reclaim has unmapped",
 		.machine = true, .pages = SWAP_PAGES, .min_deferred = 10, .min_triggered = 50,
 		.fixture_setup = fixture_setup_swap, .run_round = run_swap, .fixture_teardown = fixture_teardown_swap,
+	}, {
+		.name = "swapoff", .description = "swapoff(2) brings the pages back, then stores",
+		.machine = true, .slow = true, .expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 50,
+		.fixture_setup = fixture_setup_swapoff, .setup = setup_forked, .trigger = trigger_swapoff,
+		.fixture_teardown = fixture_teardown_swapoff,
 	},
 	{ 0 }
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "folio.h"
+#include "full.h"
 #include "json.h"
 #include "migration.h"
 #include "options.h"
@@ -35,9 +36,11 @@ static struct sample move_touched(struct bench *bench, struct histogram *waits)
 
 	touch_start(&bench->touched);
 	while (clock_ns() - start < options->load_ms * UINT64_C(1000000) || sample.legs % 2) {
-		struct move_result result = moveset_move(&bench->set, sample.legs % 2 ? options->from : options->to,
-							 MPOL_MF_MOVE, 0);
+		struct move_result result;
 
+		if (options->full && sample.legs % 2 == 0)
+			full_renew();
+		result = moveset_move(&bench->set, sample.legs % 2 ? options->from : options->to, MPOL_MF_MOVE, 0);
 		sample.legs++;
 		sample.failed += result.failed;
 	}
@@ -120,6 +123,18 @@ static void print_sample(const struct options *options, const struct config *con
 	json_end(&json);
 }
 
+/* One entry a folio: the first page of a huge one moves all of it. */
+static void open_memory(struct bench *bench)
+{
+	const struct options *options = &bench->options;
+	size_t step = options->memory == MEMORY_BASE ? PAGE_BYTES : FOLIO_ALIGN;
+
+	touch_open(&bench->touched, options);
+	if (bench->set.pages)
+		moveset_free(&bench->set);
+	moveset_init(&bench->set, bench->touched.base, options->bytes, step);
+}
+
 static void take_sample(struct bench *bench, const struct config *config, unsigned int round)
 {
 	static struct histogram waits;
@@ -129,10 +144,14 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 	waits = (struct histogram){ 0 };
 	config_apply(config);
 	snprintf(output, sizeof(output), "%s.%u.out", config->label, round);
-	if (bench->options.pid)
+	if (bench->options.pid) {
 		sample = move_other(&bench->options, output);
-	else
+	} else {
+		/* A huge page that was split stays so. */
+		if (bench->options.memory != MEMORY_BASE)
+			open_memory(bench);
 		sample = move_touched(bench, &waits);
+	}
 	print_sample(&bench->options, config, round, &sample, &waits, output);
 }
 
@@ -148,10 +167,10 @@ int main(int argc, char **argv)
 	node_require("--from", options->from);
 	node_require("--to", options->to);
 	config_list_try(&options->configs);
-	if (!options->pid) {
-		touch_open(&bench.touched, options);
-		moveset_init(&bench.set, bench.touched.base, options->bytes, PAGE_BYTES);
-	}
+	if (!options->pid)
+		open_memory(&bench);
+	if (options->full)
+		full_open(options->to);
 	for (unsigned int round = 0; round < options->warmup + options->samples; round++)
 		for (size_t i = 0; i < options->configs.count; i++)
 			take_sample(&bench, &options->configs.all[i], round);

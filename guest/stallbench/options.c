@@ -10,10 +10,17 @@ static const char about[] =
 	"stallbench [OPTION]...\n"
 	"Move memory between two nodes all the time, and measure how long its users wait; print JSON lines.";
 
+static const char *const memory_kinds[] = { "base", "huge", "tmpfs", NULL };
+
 void options_parse(struct options *options, int argc, char **argv)
 {
 	const struct cmdline_option table[] = {
 		OPT_SIZE("bytes", &options->bytes, "memory that is touched and moved (128m)"),
+		OPT_CHOICE("memory", "KIND", &options->memory, memory_kinds,
+			   "base: single pages; huge: huge pages;\n"
+			   "tmpfs: a file of huge pages, which the threads pread() (base)"),
+		OPT_FLAG("full", &options->full, "fill --to with single pages that have holes between them"),
+		OPT_FLAG("waits", &options->waits, "count only the requests in which the thread slept"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 4096, "that touch it, pinned to a CPU each (1)"),
 		OPT_NUMBER("request-pages", "N", &options->request_pages, 1, 1000000,
 			   "pages that a request touches (64)"),

@@ -3,12 +3,18 @@
 #ifndef STALLBENCH_OPTIONS_H
 #define STALLBENCH_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "config.h"
 
+enum memory_kind { MEMORY_BASE, MEMORY_HUGE, MEMORY_TMPFS };
+
 struct options {
 	size_t bytes;
+	enum memory_kind memory;
+	bool full;			/* the node that the memory goes to */
+	bool waits;			/* count only the requests that slept */
 	unsigned int threads;
 	unsigned int request_pages;
 	unsigned int load_ms;

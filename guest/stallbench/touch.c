@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "touch.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "folio.h"
 #include "util.h"
@@ -28,6 +33,19 @@ struct toucher {
 static struct toucher touchers[MAX_THREADS];
 static atomic_bool stopping;
 
+/* Read a page of the file and check that it is the one. */
+static void read_page(const struct touched *touched, size_t page)
+{
+	uint64_t words[PAGE_WORDS];
+	ssize_t got = pread(touched->fd, words, PAGE_BYTES, page * PAGE_BYTES);
+
+	if (got != PAGE_BYTES)
+		die(EXIT_FAILED, "page %zu: pread: %m", page);
+	if (words[0] != page || words[PAGE_WORDS - 1] != page)
+		die(EXIT_FAILED, "page %zu: read %lu and %lu", page, (unsigned long)words[0],
+		    (unsigned long)words[PAGE_WORDS - 1]);
+}
+
 static void access_page(struct toucher *toucher, size_t page)
 {
 	volatile uint64_t *word = (uint64_t *)(toucher->touched->base + page * PAGE_BYTES);
@@ -41,35 +59,104 @@ static void access_page(struct toucher *toucher, size_t page)
 		    (unsigned long)expected, (unsigned long)seen);
 }
 
+/* How often the calling thread slept. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
+static void make_request(struct toucher *toucher)
+{
+	const struct touched *touched = toucher->touched;
+
+	for (unsigned int i = 0; i < touched->request_pages; i++) {
+		size_t page = xorshift64(&toucher->random) % touched->pages;
+
+		if (touched->fd < 0)
+			access_page(toucher, page);
+		else
+			read_page(touched, page);
+	}
+}
+
 static void *touch(void *argument)
 {
 	struct toucher *toucher = argument;
+	bool waits = toucher->touched->waits;
 
 	while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
-		uint64_t start = clock_ns();
+		long slept = waits ? sleeps() : 0;
+		uint64_t start = clock_ns(), ns;
 
-		for (unsigned int i = 0; i < toucher->touched->request_pages; i++)
-			access_page(toucher, xorshift64(&toucher->random) % toucher->touched->pages);
-		histogram_add(&toucher->histogram, clock_ns() - start);
+		make_request(toucher);
+		ns = clock_ns() - start;
+		if (!waits || sleeps() != slept)
+			histogram_add(&toucher->histogram, ns);
 	}
 	return NULL;
+}
+
+/* A file of huge pages in a tmpfs of its own, which nothing else can see and which ends with the program. */
+static int open_tmpfs(size_t bytes)
+{
+	char directory[] = "/tmp/stallbench.XXXXXX", path[64];
+	int fd;
+
+	if (!mkdtemp(directory) || mount("stallbench", directory, "tmpfs", 0, "huge=always"))
+		die(EXIT_MISSING, "no tmpfs with huge=always: %m");
+	snprintf(path, sizeof(path), "%s/file", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, bytes))
+		die(EXIT_FAILED, "%s: %m", path);
+	umount2(directory, MNT_DETACH);
+	rmdir(directory);
+	return fd;
+}
+
+static void map_memory(struct touched *touched, const struct options *options)
+{
+	bool file = options->memory == MEMORY_TMPFS, base = options->memory == MEMORY_BASE;
+
+	touched->fd = file ? open_tmpfs(options->bytes) : -1;
+	/* A multiple of the size of any folio, so that it can consist of huge ones. */
+	touched->base = mmap(folio_reserve(options->bytes), options->bytes, PROT_READ | PROT_WRITE,
+			     MAP_FIXED | (file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), touched->fd, 0);
+	if (touched->base == MAP_FAILED)
+		die(EXIT_FAILED, "cannot map %zu bytes: %m", options->bytes);
+	node_bind(touched->base, options->bytes, options->from);
+	/* It fails on a kernel without THP, where all folios are single pages anyway. */
+	(void)!madvise(touched->base, options->bytes, base ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+}
+
+/* Write each page: as read_page() expects it, else zeros. */
+static void fill_memory(const struct touched *touched)
+{
+	for (size_t page = 0; page < touched->pages; page++) {
+		volatile uint64_t *words = (uint64_t *)(touched->base + page * PAGE_BYTES);
+
+		words[0] = touched->fd < 0 ? 0 : page;
+		words[PAGE_WORDS - 1] = words[0];
+	}
 }
 
 void touch_open(struct touched *touched, const struct options *options)
 {
 	if (options->threads > MAX_THREADS)
 		die(EXIT_USAGE, "--threads: more than %zu", MAX_THREADS);
-	*touched = (struct touched){ .pages = options->bytes / PAGE_BYTES, 
+	if (touched->base) {
+		munmap(touched->base, touched->pages * PAGE_BYTES);
+		if (touched->fd >= 0)
+			close(touched->fd);
+	}
+	*touched = (struct touched){ .pages = options->bytes / PAGE_BYTES, .waits = options->waits,
 				      .threads = options->threads, .request_pages = options->request_pages };
-	touched->base = mmap(NULL, options->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (touched->base == MAP_FAILED)
-		die(EXIT_FAILED, "cannot map %zu bytes: %m", options->bytes);
-	node_bind(touched->base, options->bytes, options->from);
-	/* It fails on a kernel without THP, where all folios are single pages anyway. */
-	(void)!madvise(touched->base, options->bytes, MADV_NOHUGEPAGE);
-	for (size_t page = 0; page < touched->pages; page++)
-		*(volatile char *)(touched->base + page * PAGE_BYTES) = 0;
+	map_memory(touched, options);
+	fill_memory(touched);
 	for (unsigned int i = 0; i < touched->threads; i++) {
+		free(touchers[i].written);
 		touchers[i] = (struct toucher){ .touched = touched, .number = i, .random = i + 1 };
 		touchers[i].written = calloc(touched->pages, sizeof(*touchers[i].written));
 		if (!touchers[i].written)

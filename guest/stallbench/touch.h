@@ -11,12 +11,14 @@
 
 struct touched {
 	char *base;
+	int fd;			/* of the file that base maps, or -1 */
+	bool waits;
 	size_t pages;
 	unsigned int threads;
 	unsigned int request_pages;
 };
 
-/* Memory in base pages on the first node, known to be all zeros. */
+/* Memory on the first node, known to be all zeros. Replaces that of an earlier call. */
 void touch_open(struct touched *touched, const struct options *options);
 
 /* Start the threads. */

@@ -4,6 +4,7 @@
  * user, within seconds.
  */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../count/command.h"
 #include "../integrity/span.h"
 #include "../movebench/pattern.h"
 #include "../stallbench/histogram.h"
 #include "../tlbbench/lookup.h"
+#include "../tlbbench/processes.h"
 #include "../tlbbench/readers.h"
 #include "cmdline.h"
 #include "folio.h"
@@ -146,6 +149,16 @@ static void test_span(void)
 	free(mem.generations);
 }
 
+static void test_areas(void)
+{
+	const struct options all = { .bytes = (size_t)64 << 20 }, one = { .bytes = all.bytes, .areas = "2m" };
+	const struct options small = { .bytes = (size_t)11 << 20 };
+
+	check_true(area_bytes(&all) == (size_t)10 << 20, "each of six areas has a sixth, in whole folios");
+	check_true(area_bytes(&one) == one.bytes, "one area has it all");
+	check_true(!area_bytes(&small), "too few bytes for a folio in each area are noticed");
+}
+
 static struct {
 	unsigned int number, choice;
 	size_t bytes;
@@ -216,6 +229,7 @@ static void test_cmdline(void)
 }
 
 /* Long enough for the readers to check every word of every page of a small target. */
+#define CALLS_PER_SECOND 1000
 #define READING_NS 300000000
 
 static void read_target(bool flip)
@@ -240,6 +254,77 @@ static void read_good(void)
 static void read_flipped(void)
 {
 	read_target(true);
+}
+
+static void read_by_processes(bool flip)
+{
+	struct target target;
+
+	target_open(&target, TARGET_ANON, FOLIO_ALIGN, 0, NULL, false);
+	mprotect(target.base, target.bytes, PROT_READ | PROT_WRITE);
+	target.base[target.bytes / 2 + 64] ^= flip;
+	processes_start(&target, 2, CALLS_PER_SECOND);
+	processes_allow(UINT64_MAX);
+	sleep_ns(READING_NS);
+	processes_stop();
+	target_close(&target);
+}
+
+static void processes_read_good(void)
+{
+	read_by_processes(false);
+}
+
+static void processes_read_flipped(void)
+{
+	read_by_processes(true);
+}
+
+/* Seven calls allocate, protect and free memory twice, and allocate it once more. */
+static void test_processes(void)
+{
+	struct target target;
+
+	check_true(status_of(processes_read_good) == EXIT_PASSED, "processes find the content and make their calls");
+	check_true(status_of(processes_read_flipped) == EXIT_FAILED, "a process that reads a wrong bit is seen");
+	target_open(&target, TARGET_ANON, FOLIO_ALIGN, 0, NULL, false);
+	processes_start(&target, 3, CALLS_PER_SECOND);
+	check_true(processes_calls() == 0, "no process makes a call before it may");
+	processes_allow(7);
+	check_true(processes_wait(clock_ns() + UINT64_C(10000000000)), "processes make the calls that they may make");
+	sleep_ns(READING_NS / 10);
+	check_true(processes_calls() == 21, "and not one more");
+	processes_allow(UINT64_MAX);
+	check_true(!processes_wait(clock_ns() + READING_NS), "a wait ends at its deadline");
+	check_true(processes_calls() < 2 * 3 * READING_NS / (1000000000 / CALLS_PER_SECOND), "calls are paced");
+	processes_stop();
+	target_close(&target);
+}
+
+static int run_shell(const char *script)
+{
+	return command_run((char *[]){ "sh", "-c", (char *)script, NULL });
+}
+
+static void run_missing(void)
+{
+	exit(command_run((char *[]){ "/nonexistent", NULL }));
+}
+
+static void run_directory(void)
+{
+	exit(command_run((char *[]){ "/", NULL }));
+}
+
+static void test_command(void)
+{
+	/* A shell without job control starts a background job with this signal ignored. */
+	signal(SIGINT, SIG_DFL);
+	check_true(!run_shell("exit 0") && run_shell("exit 3") == 3, "a command's exit status is passed on");
+	check_true(run_shell("kill -9 $$") == 128 + SIGKILL, "so is the signal that killed it");
+	check_true(run_shell("kill -2 $$") == 128 + SIGINT, "the command does not ignore the terminal's signals");
+	check_true(status_of(run_missing) == 127, "a command that is not there is 127");
+	check_true(status_of(run_directory) == 126, "one that is no program is 126");
 }
 
 static uint64_t looked_up(unsigned int threads, uint64_t each, uint64_t seed)
@@ -292,9 +377,12 @@ int main(void)
 	test_histogram();
 	test_pattern();
 	test_span();
+	test_areas();
 	test_cmdline();
 	test_stale_tlb_result();
 	test_reading();
+	test_processes();
+	test_command();
 	free(memory);
 	return failures ? EXIT_FAILED : EXIT_PASSED;
 }

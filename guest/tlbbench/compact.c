@@ -11,7 +11,7 @@
 
 size_t compaction_bytes(int node)
 {
-	return (node_free_kb(node) * 1024 / 4 * 3) & ~(FOLIO_ALIGN - 1);
+	return (node_free_kb(node) * 1024 / 8 * 7) & ~(FOLIO_ALIGN - 1);
 }
 
 /* The kernel decides how many pages it moves, so its counters tell how many it moved. */

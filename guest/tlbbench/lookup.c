@@ -120,8 +120,6 @@ static void take_sample(const struct options *options, const struct table *table
 	json_int(&json, "round", options->round);
 	json_int(&json, "lookups", lookups);
 	json_int(&json, "elapsed_ns", ns);
-	json_int(&json, "elapsed_ms", ns / 1000000);
-	json_int(&json, "lookups_per_second", ns ? lookups * UINT64_C(1000000000) / ns : 0);
 	json_text(&json, "hash", text);
 	json_int(&json, "free_top_kb", node_free_kb(options->from));
 	json_int(&json, "free_low_kb", node_free_kb(options->to));

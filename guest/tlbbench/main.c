@@ -5,6 +5,7 @@
 #include "folio.h"
 #include "json.h"
 #include "migration.h"
+#include "processes.h"
 #include "readers.h"
 #include "sample.h"
 #include "tiering.h"
@@ -43,37 +44,35 @@ static void print_start(const struct options *options)
 	json_int(&json, "moves", options->moves);
 	json_int(&json, "from", options->from);
 	json_int(&json, "to", options->to);
-	json_int(&json, "readers", options->readers);
-	json_int(&json, "settle_ms", options->settle_ms);
+	if (options->processes)
+		json_int(&json, "processes", options->processes);
+	else
+		json_int(&json, "readers", options->readers);
 	json_end(&json);
 }
 
-static void measure(const struct options *options, const struct target *target)
+static void start_readers(const struct options *options, const struct target *target)
 {
-	static struct state before, after, settled;
-	struct work work;
-	int64_t drained_ms;
+	if (options->processes)
+		processes_start(target, options->processes, options->calls_per_second);
+	else
+		readers_start(target, options->readers, options->workload->windows);
+}
 
-	/* Flushes that the preparation deferred, and the memory in quarantine for them, do not belong to the sample. */
-	migrc_write("drain", "1");
-	state_read(&before, options);
-	work = options->workload->run(target, options);
-	state_read(&after, options);
-	/* Flushes that are still pending belong to the sample; it does not wait until their pages are old. */
-	work.ns += migrc_drain();
-	drained_ms = settle(options);
-	state_read(&settled, options);
-	readers_stop();
-	target_verify(target);
-	if (!work.moved)
-		die(EXIT_FAILED, "no page moved");
-	sample_print(options, &work, &before, &after, &settled, drained_ms);
+static void stop_readers(const struct options *options)
+{
+	if (options->processes)
+		processes_stop();
+	else
+		readers_stop();
 }
 
 static void run_with_readers(const struct options *options)
 {
 	const struct workload *workload = options->workload;
+	static struct state before;
 	struct target target;
+	struct work work;
 
 	print_start(options);
 	if (workload->tiered)
@@ -81,11 +80,15 @@ static void run_with_readers(const struct options *options)
 	target_open(&target, options->kind, options->bytes, options->from, options->file, workload->holes);
 	if (workload->tiered)
 		tiering_offer(target.base, target.bytes, options->from, options->to);
-	readers_start(&target, options->readers, workload->windows);
+	start_readers(options, &target);
 	/* Reclaim demotes all pages but those that are read. */
 	if (workload->tiered)
 		tiering_demote(options->from, target.bytes);
-	measure(options, &target);
+	sample_begin(&before, options);
+	work = workload->run(&target, options);
+	sample_end(&before, &work, options);
+	stop_readers(options);
+	target_verify(&target);
 	target_close(&target);
 }
 

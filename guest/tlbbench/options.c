@@ -3,8 +3,11 @@
 
 #include "cmdline.h"
 #include "folio.h"
+#include "processes.h"
 #include "util.h"
 #include "workload.h"
+
+#define DEFAULT_CALLS_PER_SECOND 1000
 
 static const char about[] =
 	"tlbbench --workload NAME [OPTION]...\n"
@@ -41,6 +44,18 @@ static void fill_in(struct options *options)
 		options->lookups = workload->lookups;
 	if (!options->readers)
 		options->readers = cpus_usable();
+	if (!workload->processes && options->processes)
+		die(EXIT_USAGE, "--processes is an option of active");
+	if (!options->processes)
+		options->processes = workload->processes;
+	if (!workload->processes && options->calls_per_second)
+		die(EXIT_USAGE, "--calls-per-second is an option of active");
+	if (!options->calls_per_second)
+		options->calls_per_second = DEFAULT_CALLS_PER_SECOND;
+	if (!workload->order && options->order)
+		die(EXIT_USAGE, "--order is an option of kcompactd");
+	if (!options->order)
+		options->order = workload->order;
 }
 
 static void check_together(const struct options *options)
@@ -57,16 +72,22 @@ void options_parse(struct options *options, int argc, char **argv)
 {
 	const struct cmdline_option table[] = {
 		OPT_CALL("workload", "NAME", options, set_workload,
-			 "move_pages, single (one page a call), compaction, hinting,\n"
+			 "move_pages, compaction, hinting,\n"
+			 "active (processes that read also allocate, free and protect memory),\n"
+			 "kcompactd (folios are allocated from a node that is fragmented),\n"
 			 "xslookup (random lookups in a table that the kernel promotes and demotes)"),
 		OPT_CHOICE("kind", "KIND", &options->kind, target_kind_names,
 			   "file, anon or both halves (both); hinting has anonymous memory only"),
 		OPT_SIZE("bytes", &options->bytes,
-			 "memory that is read, a multiple of 2m (32m; single 8m, hinting 128m,\n"
-			 "xslookup 256m, compaction 3/4 of what is free on --from)"),
+			 "memory that is read, a multiple of 2m (32m; active 4m, hinting 128m,\n"
+			 "xslookup 256m, compaction and kcompactd 7/8 of what is free on --from)"),
 		OPT_NUMBER("moves", "N", &options->moves, 1, 1u << 30,
-			   "page moves to make (16384; single 512, hinting 32768);\n"
+			   "page moves to make (16384; active 2048, kcompactd 4096, hinting 32768);\n"
 			   "with compaction and xslookup the kernel decides how many pages move"),
+		OPT_NUMBER("processes", "N", &options->processes, 1, MAX_PROCESSES, "active: processes that read (4)"),
+		OPT_NUMBER("calls-per-second", "N", &options->calls_per_second, 1, 100000,
+			   "active: of each process at most (1000)"),
+		OPT_NUMBER("order", "N", &options->order, 2, 9, "kcompactd: of the folios that are allocated (9)"),
 		OPT_NUMBER("lookups", "N", &options->lookups, 1, UINT32_MAX, "xslookup: by each thread (100000)"),
 		OPT_NODE("from", &options->from, "where the memory starts; hinting, xslookup: the fast node (0)"),
 		OPT_NODE("to", &options->to, "where it goes; hinting, xslookup: the slow node (1)"),
@@ -77,10 +98,8 @@ void options_parse(struct options *options, int argc, char **argv)
 			 "the file; created, overwritten and removed (/dev/shm/tlbbench)"),
 		OPT_NUMBER("readers", "N", &options->readers, 1, 4096,
 			   "threads that read, one pinned per CPU (as many as there are CPUs)"),
-		OPT_NUMBER("settle-ms", "N", &options->settle_ms, 0, 600000,
-			   "how long to wait for flushes that were deferred (3000)"),
 		OPT_NUMBER("limit-s", "N", &options->limit_s, 1, 36000,
-			   "hinting: how long to wait for the moves (60)"),
+			   "active, kcompactd, hinting: how long to wait for the moves (60)"),
 		OPT_NUMBER("defer-flush", "0|1", &options->migrc.enabled, 0, 1,
 			   "whether the kernel may defer TLB flushes (as it is)"),
 		OPT_SIZE("max-bytes", &options->migrc.max_bytes, "of the quarantine (as it is)"),
@@ -92,7 +111,7 @@ void options_parse(struct options *options, int argc, char **argv)
 	};
 
 	*options = (struct options){
-		.kind = TARGET_BOTH, .file = "/dev/shm/tlbbench", .to = 1, .settle_ms = 3000, .limit_s = 60,
+		.kind = TARGET_BOTH, .file = "/dev/shm/tlbbench", .to = 1, .limit_s = 60,
 		.migrc.enabled = -1,
 	};
 	cmdline_parse(about, table, argc, argv);

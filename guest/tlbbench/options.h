@@ -22,7 +22,9 @@ struct options {
 	int from;
 	int to;
 	unsigned int readers;
-	unsigned int settle_ms;
+	unsigned int processes;
+	unsigned int calls_per_second;
+	unsigned int order;
 	unsigned int limit_s;
 	unsigned int round;
 	bool flat;

@@ -13,8 +13,7 @@
 
 /* A cache line each, so that the readers do not slow each other down as they count. */
 struct reader {
-	_Alignas(64) _Atomic uint64_t reads;
-	_Atomic uint64_t passes;
+	_Alignas(64) _Atomic uint64_t passes;
 	pthread_t thread;
 };
 
@@ -34,7 +33,6 @@ static void read_window(struct reader *reader, uint64_t pass)
 {
 	size_t first = atomic_load(&window_now) * window_pages, count = window_pages / target->step, room = 1;
 	size_t step = 2 * (STEP * (reader - readers + 1) + pass) + 1, at = pass;
-	uint64_t seen = 0;
 
 	while (room < count)
 		room *= 2;
@@ -44,9 +42,7 @@ static void read_window(struct reader *reader, uint64_t pass)
 		if ((at & (room - 1)) >= count)
 			continue;
 		target_check_word(target, page, (pass + page) % PAGE_WORDS);
-		seen++;
 	}
-	atomic_fetch_add_explicit(&reader->reads, seen, memory_order_relaxed);
 }
 
 static void *read_on(void *argument)
@@ -83,15 +79,6 @@ void readers_start(const struct target *memory, unsigned int count, unsigned int
 void readers_shift(unsigned int window)
 {
 	atomic_store(&window_now, window);
-}
-
-uint64_t readers_reads(void)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < reader_count; i++)
-		sum += atomic_load_explicit(&readers[i].reads, memory_order_relaxed);
-	return sum;
 }
 
 void readers_stop(void)

@@ -3,8 +3,6 @@
 #ifndef TLBBENCH_READERS_H
 #define TLBBENCH_READERS_H
 
-#include <stdint.h>
-
 #include "target.h"
 
 /*
@@ -15,9 +13,6 @@ void readers_start(const struct target *target, unsigned int count, unsigned int
 
 /* From now on all threads read another part. */
 void readers_shift(unsigned int window);
-
-/* The number of pages that all threads have read so far. */
-uint64_t readers_reads(void);
 
 void readers_stop(void);
 

@@ -11,9 +11,11 @@ static const struct workload workloads[] = {
 	{
 		.name = "move_pages", .bytes = 32 * MIB, .moves = 16384, .windows = 1, .run = run_moves,
 	}, {
-		.name = "single", .bytes = 8 * MIB, .moves = 512, .windows = 1, .pages_per_call = 1, .run = run_moves,
+		.name = "active", .bytes = 4 * MIB, .moves = 2048, .processes = 4, .run = run_active,
 	}, {
 		.name = "compaction", .windows = 1, .holes = true, .run = run_compaction,
+	}, {
+		.name = "kcompactd", .moves = 4096, .windows = 1, .holes = true, .order = 9, .run = run_kcompactd,
 	}, {
 		.name = "hinting", .bytes = 128 * MIB, .moves = 32768, .windows = 2, .tiered = true,
 		/* The shortest interval that the kernel itself uses. Each scan flushes TLBs, whatever migrates. */

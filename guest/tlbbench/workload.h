@@ -14,6 +14,8 @@ struct work {
 	uint64_t ns;		/* its duration */
 	uint64_t moved;		/* page moves that were done */
 	uint64_t failed;	/* page moves that were asked for and not done */
+	uint64_t calls;		/* of all processes, to munmap(2) and mprotect(2); 0: there are none */
+	uint64_t calls_per_second; /* by each process */
 };
 
 struct workload {
@@ -23,7 +25,8 @@ struct workload {
 	uint64_t lookups;	/* the default, by each reader; 0: it has no lookups */
 	unsigned int windows;	/* parts of the memory that are read in turn */
 	bool holes;		/* every second page is freed */
-	size_t pages_per_call;	/* of move_pages(2); 0: all of a round */
+	unsigned int order;	/* the default, of the folios that are allocated; 0: none are */
+	unsigned int processes;	/* the default, that read; 0: the threads of one process do */
 	bool tiered;		/* the nodes must be memory tiers; the memory is anonymous */
 	unsigned int scan_ms;	/* interval of NUMA balancing, if tiered */
 	/* The work while readers read the target; its sample is sample_print()'s. */
@@ -32,17 +35,19 @@ struct workload {
 	void (*measure)(const struct options *options);
 };
 
-#define WORKLOAD_NAMES "move_pages, single, compaction, hinting, xslookup"
+#define WORKLOAD_NAMES "move_pages, active, compaction, kcompactd, hinting, xslookup"
 
 /* NULL if there is none of that name. */
 const struct workload *workload_find(const char *name);
 
 struct work run_moves(const struct target *target, const struct options *options);
+struct work run_active(const struct target *target, const struct options *options);
 struct work run_compaction(const struct target *target, const struct options *options);
+struct work run_kcompactd(const struct target *target, const struct options *options);
 struct work run_hinting(const struct target *target, const struct options *options);
 void measure_lookups(const struct options *options);
 
-/* Three quarters of the free memory of a node. */
+/* Seven eighths of the free memory of a node. */
 size_t compaction_bytes(int node);
 
 #endif

@@ -16,17 +16,19 @@ static uint64_t start_ns;
 
 static bool advise(const struct test_memory *mem, int advice)
 {
-	const struct area *area = mem->areas;
+	for (size_t i = 0; i < mem->count; i++) {
+		const struct area *area = &mem->areas[i];
 
-	while (!(area->traits & AREA_MERGEABLE))
-		area++;
-	return !madvise(area->base, area->pages * PAGE_BYTES, advice);
+		if (area->traits & AREA_MERGEABLE)
+			return !madvise(area->base, area->pages * PAGE_BYTES, advice);
+	}
+	return false;
 }
 
 static const char *prepare(struct test_memory *mem)
 {
 	start_ns = clock_ns();
-	return ksm_scan_fast(true, mem->options->rest_ms) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM)";
+	return ksm_scan_fast(true, mem->options->rest_ms) && advise(mem, MADV_MERGEABLE) ? NULL : "no KSM (CONFIG_KSM), or no area for it";
 }
 
 static bool run_once(struct worker *worker)
