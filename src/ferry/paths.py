@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -72,20 +73,57 @@ def lock(name: str) -> Iterator[None]:
         yield
 
 
+_used: dict[Path, int] = {}
+"""The entries of the cache that this process uses, each with the descriptor that holds its lock."""
+
+
+def use(entry: Path) -> bool:
+    """Whether an entry of the cache exists. If so, it counts as used now, and is not pruned while this process runs.
+
+    Its time of modification is that of its last use. The lock is shared among its users; `ferry cache prune` removes
+    an entry only under an exclusive one.
+    """
+    if entry not in _used:
+        try:
+            handle = os.open(entry, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        _used[entry] = handle
+    # Pruned before we had the lock, or replaced since.
+    if not entry.exists() or not os.path.samestat(os.fstat(_used[entry]), entry.stat()):
+        release(entry)
+        return use(entry)
+    with contextlib.suppress(OSError):  # another user's cache
+        os.utime(entry)
+    return True
+
+
+def release(entry: Path) -> None:
+    """This process uses the entry no longer."""
+    if entry in _used:
+        os.close(_used.pop(entry))
+
+
 @contextmanager
 def publish(target: Path) -> Iterator[Path]:
     """A scratch directory, renamed to `target` when the block ends, or removed if the block raises.
 
-    A directory under its final name is therefore always complete.
+    A directory under its final name is therefore always complete. From its creation on it is in use.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    use(scratch)
     try:
         yield scratch
         scratch.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
         scratch.rename(target)
+        release(target)
+        _used[target] = _used.pop(scratch)
+        use(target)  # an archive may have set another time
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
+        release(scratch)
         raise

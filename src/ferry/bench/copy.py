@@ -14,7 +14,9 @@ from pathlib import Path
 
 from ferry import boards
 from ferry.bench import experiment, guest_samples
+from ferry.boards import Board
 from ferry.kernel import build
+from ferry.kernel.build import Kernel
 from ferry.results import stats
 from ferry.results.document import Document, Failure, Ratio, Row, baseline_of, is_baseline
 
@@ -52,9 +54,13 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
-    """Build the kernel and measure; InfraError if the suite prints no sample."""
+    """Build the kernel and measure."""
     board = boards.load(args.board)
-    kernel = build.build(board, "ferry")
+    return measure(board, build.build(board, "ferry"), run_dir)
+
+
+def measure(board: Board, kernel: Kernel, run_dir: Path) -> Document:
+    """Measure on a kernel; InfraError if the suite prints no sample."""
     document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE})
     fill(document, parse(guest_samples.kunit_lines(board, kernel, SUITE, SAMPLE, run_dir)))
     return document

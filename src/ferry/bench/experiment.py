@@ -46,7 +46,8 @@ def document(bench: str, board: Board, baseline: str, kernels: Mapping[str, Kern
              config: Mapping[str, Any]) -> Document:
     """A document without rows, with the surroundings as they are before the first boot; `config` is kept with them."""
     captured = environment.capture(
-        kernel_keys={name: kernel.key for name, kernel in kernels.items()}, config=config,
+        base=next(iter(kernels.values())).base, config=config,
+        kernel_keys={name: kernel.key for name, kernel in kernels.items()},
         accelerator=environment.accelerator(board, next(iter(kernels.values())).image), **environment.tools(board))
     # An instruction takes as long on a busy host.
     warnings = [] if board.kind == "instructions" else environment.warnings(captured)

@@ -60,7 +60,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--nontemporal", type=plan.listed(plan.one_of(plan.NONTEMPORAL)), metavar="LIST",
         help="stores of mtcopy, each one a row: never, always or auto")
     add("--channels", type=plan.listed(plan.bounded(1, plan.MAX_CHANNELS)), metavar="LIST",
-        help="of dcbm (default: the board's)")
+        help="of dcbm and auto (default: the board's)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
@@ -117,7 +117,7 @@ def migrators(asked: list[str] | None, board: Board) -> list[str]:
     if asked and "dcbm" in asked and not board.channels:
         equipped = [name for name in boards.names() if boards.load(name).channels]
         raise UsageError(f"{board.name} has no DMA engine for dcbm", hint=f"--board {'|'.join(equipped)}")
-    return asked or [name for name in plan.MIGRATORS if name != "dcbm" or board.channels]
+    return asked or [name for name in plan.MIGRATORS if name not in plan.BY_CHANNELS or board.channels]
 
 
 def default_totals(board: Board) -> dict[int, int]:
@@ -165,7 +165,9 @@ def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str
 def modules_of(board: Board, configs: Sequence[Config]) -> list[str]:
     """The modules that the configurations need, with their parameters, in the order in which to load them."""
     chosen = {config.migrator for config in configs}
-    return ["ferry_mtcopy"] * ("mtcopy" in chosen) + [*board.drivers, "ferry_dcbm"] * ("dcbm" in chosen)
+    by_channels = not chosen.isdisjoint(plan.BY_CHANNELS)
+    by_cpus = by_channels or not chosen.isdisjoint(plan.BY_CPUS)
+    return ["ferry_mtcopy"] * by_cpus + [*board.drivers, "ferry_dcbm"] * by_channels
 
 
 def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:

@@ -13,7 +13,10 @@ from ferry.results.stats import MIN_SAMPLES
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
                "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
-MIGRATORS = ("off", "kernel", "mtcopy", "dcbm")
+MIGRATORS = ("off", "kernel", "mtcopy", "dcbm", "auto")
+#: Those that copy by DMA channels, if there are any, and those that copy by several CPUs.
+BY_CHANNELS = ("dcbm", "auto")
+BY_CPUS = ("mtcopy", "auto")
 NONTEMPORAL = ("never", "always", "auto")
 VERIFY = ("auto", "always")
 KINDS = ("anon", "shmem", "file", "swapcache")
@@ -52,9 +55,11 @@ class Config:
         """The migrator comes last: it is selected once it is set up."""
         if self.kernel == "stock":
             return []
-        threads = [("mtcopy/threads", str(self.threads))] if self.migrator == "mtcopy" else []
+        threads = [("mtcopy/threads", str(self.threads))] if self.migrator in BY_CPUS else []
         store = [("mtcopy/nontemporal", self.store)] if self.store is not None else []
-        channels = [("dcbm/channels", str(self.channels))] if self.migrator == "dcbm" else []
+        channels = [("dcbm/channels", str(self.channels))] if self.channels else []
+        # By default a channel hangs after a few milliseconds: an emulator on a busy host is so late, now and then.
+        channels += [("dcbm/timeout_ms", "1000")] if self.channels else []
         verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
         always = [("debugfs:ferry_dcbm/force_offload", "1")] if self.always else []
         migrc = [("migrc/enabled", str(int(self.migrc)))] if self.migrc is not None else []
@@ -170,6 +175,9 @@ def _without_runs(choice: Choice) -> list[Config]:
             found += [Config(f"dcbm{count}" + (f"-{verify}" if verify else ""), "ferry", "dcbm", channels=count,
                              verify=verify, always=choice.always)
                       for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
+        elif migrator == "auto":
+            found += [Config(f"auto{count or ''}", "ferry", "auto", max(choice.threads), channels=count)
+                      for count in dict.fromkeys(choice.channels or [16])]
     if choice.migrc:
         found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
     return found

@@ -13,7 +13,7 @@ from ferry import boards
 from ferry.bench import experiment, guest_samples, move_pages, plan, stallbench
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import STOCK, Choice, Config
-from ferry.bench.stallbench import FIGURES, Load, Outcome, Sample
+from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, Load, Outcome, Sample
 from ferry.boards import Board
 from ferry.errors import UsageError
 from ferry.kernel import build
@@ -23,7 +23,6 @@ from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow
 
 NAME = "stall"
 SAMPLES = 15
-PAGE = 4 << 10
 LOAD, QUICK_LOAD = Load(3000, 6000), Load(1500, 3000)
 #: Far more than any sample took, so that only a guest that hangs reaches it.
 SLOWEST_SAMPLE_S = 60
@@ -61,7 +60,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--workload", type=plan.listed(plan.one_of(stallbench.WORKLOADS)), metavar="LIST",
-        help="touch: a thread reads and writes random pages; redis: redis-benchmark (default: both)")
+        help="touch: a thread reads and writes random pages; redis: redis-benchmark; full: huge pages move to a node "
+             "that is full; tmpfs: a thread reads a file of huge pages (default: touch,redis)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: off; it is always measured)")
     add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
@@ -80,7 +80,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     vs_stock = args.baseline == "stock"
     configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
                                   channels=[board.channels], runs=args.runs))
-    return Plan(tuple(args.workload or stallbench.WORKLOADS), configs, QUICK_LOAD if args.quick else LOAD, samples,
+    return Plan(tuple(args.workload or stallbench.DEFAULT), configs, QUICK_LOAD if args.quick else LOAD, samples,
                 boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
 
 
@@ -119,7 +119,8 @@ def fill(document: Document, chosen: Plan, outcomes: Outcomes) -> None:
     for workload in chosen.workloads:
         of_all = [outcome for (_, _, name), outcome in outcomes.items() if name == workload]
         if all(outcome.status == MISSING for outcome in of_all):
-            document["skipped"].append(Skip(folio_bytes=PAGE, workload=workload, reason=of_all[0].reason))
+            document["skipped"].append(Skip(folio_bytes=FOLIO_BYTES[workload], workload=workload,
+                                            reason=of_all[0].reason))
             continue
         rows = [row(chosen, config, workload, outcomes) for config in chosen.chosen]
         baseline = next(one for one in rows if is_baseline(document, one))
@@ -142,15 +143,16 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
     rates = [sample.figures["requests_per_second"] for _, sample in samples]
     made = Row(
         kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
-        folio_bytes=PAGE, total_bytes=stallbench.TOTAL_BYTES[workload], unit="requests_per_second", samples=rates,
+        folio_bytes=FOLIO_BYTES[workload], total_bytes=stallbench.TOTAL_BYTES[workload],
+        unit="requests_per_second", samples=rates,
         sample_ids=[[boot, sample.round] for boot, sample in samples],
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
         ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=workload,
     )
-    medians = {key: stats.median([sample.figures[key] for _, sample in samples]) if samples else None
-               for key in FIGURES}
+    keys = (*FIGURES, "failed_folios")
+    medians = {key: stats.median([sample.figures[key] for _, sample in samples]) if samples else None for key in keys}
     return cast(StallRow, {**made, **medians, "ratios": {},
-                           "figures": {key: [sample.figures[key] for _, sample in samples] for key in FIGURES}})
+                           "figures": {key: [sample.figures[key] for _, sample in samples] for key in keys}})
 
 
 def sort_out(outcome: Outcome, config: Config, chosen: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
@@ -169,6 +171,8 @@ def fault(sample: Sample, outcome: Outcome) -> str:
         return outcome.reason
     if missing := [key for key in FIGURES if key not in sample.figures]:
         return f"it has no {', '.join(missing)}"
+    if not sample.figures["requests_per_second"]:
+        return "no request waited"
     return "" if sample.figures["round_trips_per_second"] else "no memory moved"
 
 

@@ -20,12 +20,22 @@ from ferry.debian import packages
 from ferry.vm import guest_programs
 
 PROGRAM = "stallbench"
-TOUCH, REDIS = "touch", "redis"
-WORKLOADS = (TOUCH, REDIS)
+TOUCH, REDIS, FULL, TMPFS = "touch", "redis", "full", "tmpfs"
+WORKLOADS = (TOUCH, REDIS, FULL, TMPFS)
+#: What a `ferry bench stall` without --workload measures.
+DEFAULT = (TOUCH, REDIS)
+BASE_BYTES, HUGE_BYTES = 4 << 10, 2 << 20
 #: With redis's own data about 100 MiB.
 KEYS, VALUE_BYTES = 25_000, 4096
 #: What moves in each workload, but for the program's own memory.
-TOTAL_BYTES = {TOUCH: 128 << 20, REDIS: KEYS * VALUE_BYTES}
+TOTAL_BYTES = {TOUCH: 128 << 20, REDIS: KEYS * VALUE_BYTES, FULL: 16 * HUGE_BYTES, TMPFS: 16 * HUGE_BYTES}
+FOLIO_BYTES = {TOUCH: BASE_BYTES, REDIS: BASE_BYTES, FULL: HUGE_BYTES, TMPFS: HUGE_BYTES}
+#: Options of the workloads that are no other program's.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    TOUCH: (),
+    FULL: ("--memory", "huge", "--full", "--waits", "--request-pages", "1"),
+    TMPFS: ("--memory", "tmpfs", "--request-pages", "1"),
+}
 FIGURES = ("requests_per_second", "round_trips_per_second", "p50_us", "p99_us", "p999_us", "max_us")
 
 
@@ -39,7 +49,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Sample:
-    """One configuration under load for some seconds. `figures` has a value for each of FIGURES."""
+    """One configuration under load for some seconds. `figures` has a value for each of FIGURES, and failed_folios."""
 
     config: str
     round: int
@@ -68,8 +78,9 @@ def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samp
     for workload in workloads:
         words = [program, "--samples", str(samples), "--warmup", "1"]
         words += [word for config in configs for word in ("--config", config.argument)]
-        if workload == TOUCH:
-            command = shlex.join([*words, "--bytes", str(TOTAL_BYTES[TOUCH]), "--load-ms", str(load.touch_ms)])
+        if workload in OPTIONS:
+            command = shlex.join([*words, *OPTIONS[workload], "--bytes", str(TOTAL_BYTES[workload]),
+                                  "--load-ms", str(load.touch_ms)])
         else:
             server = packages.with_libraries("redis-server")
             programs = [shlex.join(packages.run_unpacked(server, f"usr/bin/{name}"))
@@ -91,8 +102,9 @@ def outcome(share: Path, workload: str) -> Outcome:
 
 
 def figures(event: dict[str, Any], share: Path) -> dict[str, float]:
-    """FIGURES of one sample."""
-    trips = {"round_trips_per_second": 1e9 * event["round_trips"] / event["ns"]}
+    """FIGURES of one sample, and how many folios failed to move in a round trip."""
+    trips = {"round_trips_per_second": 1e9 * event["round_trips"] / event["ns"],
+             "failed_folios": event["pages_failed"] / max(event["round_trips"], 1)}
     if "output" in event:
         return trips | of_redis(guest_samples.text_of(share / event["output"]))
     waits = {f"{name}_us": event[f"{name}_ns"] / 1000 for name in ("p50", "p99", "p999", "max")}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """`ferry bench tlb`: TLB flushes and their interrupts on CPUs that read memory while it is migrated.
 
-The same work runs on the unpatched kernel and on ours with migrc, in interleaved boots, or in turn in one boot of ours
-with migrc off and on. Boots differ in their nodes: hinting and xslookup need memory tiers, compaction a full node.
+The same work runs on the unpatched kernel and, in boots between, on ours with migrc off and on in turn; or only on
+ours. Boots differ in their nodes: hinting and xslookup need memory tiers, compaction and kcompactd a full node.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help=f"{', '.join(tlb_plan.WORKLOADS)} (default: all but xslookup)")
     add("--ratio", type=plan.listed(tlb_plan.ratio_of), metavar="LIST",
         help=f"of fast to slow memory, for xslookup (default: {','.join(tlb_plan.DEFAULT_RATIOS)})")
-    add("--baseline", default="stock", choices=tuple(tlb_plan.BASELINES),
+    add("--baseline", default="stock", choices=tuple(tlb_plan.SIDES),
         help="the unpatched kernel, in boots between ours (stock, the default), or migrc off in the same boot (off)")
     add("--max-bytes", type=tlb_plan.quarantine_bytes, metavar="N", help="bound of migrc's quarantine, as in 16m")
     add("--readers", type=plan.bounded(1, plan.MAX_PROGRAM_THREADS), metavar="N",
-        help="threads that read (default: one for each CPU)")
+        help="threads that read (default: one for each CPU); not of active and xslookup")
     add("--samples", type=int, metavar="N", help="of each side of a row (default: 15, or 10 if quick)")
     return parser
 
@@ -52,8 +52,8 @@ def plan_for(args: argparse.Namespace) -> Plan:
     names = args.workload or list(tlb_plan.DEFAULT_WORKLOADS)
     if args.ratio and "xslookup" not in names:
         raise UsageError("--ratio is of xslookup", hint="--workload xslookup")
-    if args.readers and "xslookup" in names:
-        raise UsageError("--readers is not of xslookup, whose threads look up", hint="--workload single")
+    if args.readers and (others := [name for name in names if name in tlb_plan.OWN_READERS]):
+        raise UsageError(f"--readers is not of {others[0]}, which has readers of its own", hint="--workload move_pages")
     samples = args.samples if args.samples is not None else stats.MIN_SAMPLES if args.quick else SAMPLES
     if samples < stats.MIN_SAMPLES:
         raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",

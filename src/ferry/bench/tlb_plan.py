@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plan of `ferry bench tlb`: workloads, the machines they need, and the two configurations to compare."""
+"""The plan of `ferry bench tlb`: workloads, the machines they need, and the configurations to compare."""
 
 from __future__ import annotations
 
@@ -15,33 +15,50 @@ MIB = 1 << 20
 PAGE = 4096
 
 PROGRAM = "tlbbench"
-WORKLOADS = ("hinting", "compaction", "move_pages", "single", "xslookup")
-DEFAULT_WORKLOADS = ("hinting", "compaction", "move_pages", "single")
+DEFAULT_WORKLOADS = ("hinting", "compaction", "kcompactd", "move_pages", "active")
+WORKLOADS = (*DEFAULT_WORKLOADS, "xslookup")
+#: Those whose readers are not threads of tlbbench that do nothing else.
+OWN_READERS = frozenset({"active", "xslookup"})
 #: The boards whose CPUs interrupt each other to flush a TLB: an arm64 one has an instruction for it.
 BOARDS = ("x86-numa", "x86-tier")
 TIERED = "x86-tier"
 DEFAULT_RATIOS = ("1:4", "1:8", "1:99")
 
+#: Of active, the processes, and the share of the page moves that they need: all of them make calls for each.
+PROCESSES = {1: 1, 4: 2, 16: 4}
+#: Its calls wait for each other's interrupts, so a host with few idle CPUs takes long. Below SILENCE_S of tlb.py.
+ACTIVE_LIMIT_S = 180
+#: Of each process. An emulated machine keeps up with that, whatever their number. Both sides then take the same time,
+#: as they must: once a second x86 removes from a process's mask the CPUs that do not run it, and until they run it
+#: again its flushes are not counted as remote ones.
+CALLS_PER_SECOND = 40
+#: Of kcompactd, the order that is asked for: the highest that is expected to be cheap (PAGE_ALLOC_COSTLY_ORDER), and a
+#: whole pageblock.
+ORDERS = (3, 9)
+
 #: Page moves of one sample; compaction makes as many as it makes.
-MOVES = {"move_pages": 65536, "single": 512, "hinting": 60000}
-QUICK_MOVES = {"move_pages": 32768, "single": 256, "hinting": 30000}
-#: A node that single pages with holes fill within seconds, on an emulated machine too.
-COMPACTED_MIB = 768
+MOVES = {"move_pages": 65536, "active": 2048, "kcompactd": 4096, "hinting": 60000}
+QUICK_MOVES = {"move_pages": 32768, "active": 512, "kcompactd": 2048, "hinting": 30000}
+#: Nodes that single pages with holes fill within seconds, on an emulated machine too; kcompactd moves few of them.
+NODE_MIB = {"compaction": 768, "kcompactd": 256}
 #: The fast node of xslookup, the same at every ratio; the slow one is whole memory sections, too.
 FAST_MIB, SECTION_MIB = 256, 128
 #: More than the fast node has free.
 TABLE_BYTES = 256 * MIB
 LOOKUPS, QUICK_LOOKUPS = 200_000, 100_000
-#: An emulated machine moves fewer pages in the second that they may wait by default, as this bench itself shows, than a
-#: real one (3.55 GB/s in 4 KiB folios, says the cover letter of the copy offload series, v4). Age would drain it before
-#: size does; so it may get older.
+#: An emulated machine moves fewer pages in the second that they may wait by default than a real one (3.55 GB/s in 4 KiB
+#: folios, says the cover letter of the copy offload series, v4). Age would drain it before size does; so it may get
+#: older.
 AGE_MS = 10_000
-SETTLE_MS, QUICK_SETTLE_MS = 3000, 1500
+
+#: The workloads whose time is that of the kernel's work, or of the lookups, and the unit of their speed. The others
+#: wait for the next scan, for an allocation, or for the pace of their readers.
+RATES = {"move_pages": "moves_per_second", "compaction": "moves_per_second", "xslookup": "lookups_per_second"}
 
 
 @dataclass(frozen=True)
 class Config:
-    """One side of the comparison. `migrc` is the value of `enabled`; None for a kernel without migrc."""
+    """One side of the comparison. `migrc` is the value of `enabled`; None for the unpatched kernel."""
 
     label: str
     kernel: str
@@ -53,39 +70,45 @@ class Config:
         return [] if self.migrc is None else ["--defer-flush", str(self.migrc), "--max-age-ms", str(AGE_MS), *limit]
 
 
-MIGRC = Config("migrc", "ferry", 1)
-BASELINES = {"stock": Config("stock", "stock", None), "off": Config("off", "ferry", 0)}
+STOCK, OFF, MIGRC = Config("stock", "stock", None), Config("off", "ferry", 0), Config("migrc", "ferry", 1)
+#: The sides of a comparison by its baseline, which comes first.
+SIDES = {"stock": (STOCK, OFF, MIGRC), "off": (OFF, MIGRC)}
 
 
 @dataclass(frozen=True)
 class Work:
-    """One workload on a machine, with the arguments of one sample."""
+    """One workload on a machine, with the arguments of one sample.
+
+    Of these, xslookup has a ratio of fast to slow memory, active a number of processes, kcompactd an order.
+    """
 
     workload: str
     board: Board
     arguments: tuple[str, ...]
     total_bytes: int
     ratio: str | None = None
+    processes: int | None = None
+    compaction_order: int | None = None
     readers: int | None = None
 
     @property
     def key(self) -> str:
         """Names its files in a share."""
-        return self.workload if self.ratio is None else f"{self.workload}-{self.ratio.replace(':', '-')}"
+        return re.sub("[ :]", "-", self.name)
 
     @property
     def name(self) -> str:
-        """For people."""
+        """For people: `move_pages`, `xslookup 1:4`, `active 16 processes`, `kcompactd order 9`."""
+        if self.processes is not None:
+            return f"{self.workload} {self.processes} process{'es' * (self.processes > 1)}"
+        if self.compaction_order is not None:
+            return f"{self.workload} order {self.compaction_order}"
         return self.workload if self.ratio is None else f"{self.workload} {self.ratio}"
 
     @property
     def identity(self) -> str:
         """Results with the same identity may be compared; it includes the number of readers if the user chose one."""
         return self.workload if self.readers is None else f"{self.workload}, {self.readers} readers"
-
-    @property
-    def unit(self) -> str:
-        return "lookups_per_second" if self.workload == "xslookup" else "moves_per_second"
 
 
 @dataclass(frozen=True)
@@ -103,9 +126,9 @@ class Plan:
         return -(-self.samples // self.boots)
 
     @property
-    def configs(self) -> tuple[Config, Config]:
-        """The baseline first."""
-        return BASELINES[self.baseline], MIGRC
+    def configs(self) -> tuple[Config, ...]:
+        """The baseline first, migrc last."""
+        return SIDES[self.baseline]
 
     def groups(self) -> list[list[Work]]:
         """Works that run in the same boot: those on the same machine."""
@@ -115,25 +138,44 @@ class Plan:
 
 def works(names: list[str], board: Board, ratios: list[str], quick: bool,
           readers: int | None = None) -> tuple[Work, ...]:
-    """One for each workload, and for xslookup one for each ratio of fast to slow memory."""
+    """One for each workload; for some, one for each ratio of fast to slow memory, number of processes, or order."""
     found: list[Work] = []
     for name in dict.fromkeys(names):
         if name == "xslookup":
             found += [xslookup(board, ratio, quick) for ratio in dict.fromkeys(ratios)]
+        elif name == "active":
+            found += [active(board, processes, quick) for processes in PROCESSES]
+        elif name == "kcompactd":
+            found += [kcompactd(board, order, quick, readers) for order in ORDERS]
         else:
             found.append(tlbbench(name, board, quick, readers))
     return tuple(found)
 
 
 def tlbbench(workload: str, board: Board, quick: bool, readers: int | None = None) -> Work:
-    """Each on the machine that it needs."""
-    machine = {"hinting": tiered(board), "compaction": lone(board)}.get(workload, board)
+    """One whose readers are threads, on the machine that it needs."""
+    machine = machine_of(workload, board)
     moves = (QUICK_MOVES if quick else MOVES).get(workload)
-    words = ["--workload", workload, "--settle-ms", str(QUICK_SETTLE_MS if quick else SETTLE_MS)]
-    words += ["--moves", str(moves)] if moves else ["--from", "1", "--to", "0"]
+    words = ["--workload", workload]
+    words += ["--moves", str(moves)] if moves else []
+    words += ["--from", "1", "--to", "0"] if workload in NODE_MIB else []
     words += ["--readers", str(readers)] if readers else []
     total = moves * PAGE if moves else machine.nodes[1].memory_mib * MIB
     return Work(workload, machine, tuple(words), total, readers=readers)
+
+
+def kcompactd(board: Board, order: int, quick: bool, readers: int | None = None) -> Work:
+    """Allocations of this order from a node whose free memory is fragmented wake kcompactd."""
+    work = tlbbench("kcompactd", board, quick, readers)
+    return dataclasses.replace(work, compaction_order=order, arguments=(*work.arguments, "--order", str(order)))
+
+
+def active(board: Board, processes: int, quick: bool) -> Work:
+    """So many processes share the memory that moves."""
+    moves = (QUICK_MOVES if quick else MOVES)["active"] // PROCESSES[processes]
+    words = ("--workload", "active", "--moves", str(moves), "--processes", str(processes),
+             "--calls-per-second", str(CALLS_PER_SECOND), "--limit-s", str(ACTIVE_LIMIT_S))
+    return Work("active", board, words, moves * PAGE, processes=processes)
 
 
 def xslookup(board: Board, ratio: str, quick: bool) -> Work:
@@ -143,10 +185,17 @@ def xslookup(board: Board, ratio: str, quick: bool) -> Work:
     return Work("xslookup", tiered(board, ratio), words, TABLE_BYTES, ratio)
 
 
-def lone(board: Board) -> Board:
+def machine_of(workload: str, board: Board) -> Board:
+    """The board with the nodes that a workload needs."""
+    if workload in NODE_MIB:
+        return lone(board, NODE_MIB[workload])
+    return tiered(board) if workload == "hinting" else board
+
+
+def lone(board: Board, memory_mib: int) -> Board:
     """The board with all CPUs at its first node, so that only the workload's memory is at the other."""
     fast, slow = boards.load(TIERED).nodes
-    return dataclasses.replace(board, nodes=(fast, dataclasses.replace(slow, memory_mib=COMPACTED_MIB)))
+    return dataclasses.replace(board, nodes=(fast, dataclasses.replace(slow, memory_mib=memory_mib)))
 
 
 def tiered(board: Board, ratio: str | None = None) -> Board:

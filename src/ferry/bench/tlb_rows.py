@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rows of `ferry bench tlb`, from the runs in its guests: for each workload the baseline's and migrc's.
+"""The rows of `ferry bench tlb`, from the runs in its guests: for each workload one for each side, the baseline first.
 
-Events are counted from before the work until no flush is deferred any more, so that deferred flushes count. Some work
-cannot be made exactly equal, so events per 1,000 pages that the kernel migrated say more, and the reductions are of
-those. A reduction is the share that is gone: 0.9 is a tenth of the baseline's events.
+Events are counted from before the work until no flush is deferred any more, so that deferred flushes count, and all
+figures are net. Some work cannot be made exactly equal, so events per 1,000 pages that the kernel migrated say more,
+and ratios and reductions are of those. A reduction is the share that is gone: 0.9 is a tenth of the baseline's events.
+
+The samples of a row are its IPIs per 1,000 pages. Only under KVM, where the guest's time is real, are they the speed of
+those workloads that have one.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from ferry.bench.guest_samples import MISSING
-from ferry.bench.tlb_plan import PAGE, Config, Plan, Work
+from ferry.bench.tlb_plan import PAGE, RATES, Config, Plan, Work
 from ferry.bench.tlbbench import Outcome
 from ferry.results import stats
-from ferry.results.document import Document, Event, Failure, Row, Skip, TlbRow, label, rows_of
+from ferry.results.document import EVENTS, Document, Event, Failure, Ratio, Row, Skip, TlbRow, label, rows_of
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class Side:
 def fill(document: Document, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     """Add rows, skipped workloads and warnings to a document that has none."""
     document["skipped"] = []
+    timed = document["meta"]["accelerator"] == "KVM"
     for work in plan.works:
         runs = [outcome for outcome in outcomes if outcome.work == work.key]
         if reason := skip_reason(runs, plan):
             document["skipped"].append(Skip(folio_bytes=PAGE, workload=work.name, reason=reason))
         else:
-            document["rows"] += rows_of_work(plan, work, runs)
+            document["rows"] += rows_of_work(plan, work, runs, timed)
     document["warnings"] = [*document.get("warnings", []), *warnings(document)]
 
 
@@ -75,8 +79,10 @@ def _fault(run: Outcome, expected_hash: str | None) -> str:
         return run.reason
     if run.sample is None:
         return "no sample was printed"
-    if not rate(run.sample):
-        return "it took no time, or did nothing"
+    if ipis_per_1000(run.sample) is None:
+        return "no page was migrated, or no interrupt counted"
+    if not run.sample.get("elapsed_ns"):
+        return "it took no time"
     if expected_hash is not None and run.sample.get("hash") != expected_hash:
         return f"its lookups gave {run.sample.get('hash')}, others {expected_hash}"
     return ""
@@ -94,7 +100,7 @@ def hashes_of(outcomes: Iterable[Outcome]) -> dict[int, str]:
 def rate(event: Event) -> float | None:
     """Page moves or lookups a second."""
     done = event.get("lookups", event.get("moved_pages"))
-    return done * 1e9 / event["elapsed_ns"] if done and event.get("elapsed_ns") else None
+    return None if done is None else float(done * 1e9 / event["elapsed_ns"])
 
 
 def counted(name: str) -> Callable[[Event], float | None]:
@@ -124,43 +130,61 @@ def kept_kb(event: Event) -> float | None:
     return None if before is None or settled is None else float(before - settled)
 
 
-IPIS, FLUSHES = "ipis", "nr_tlb_remote_flush"
+ipis_per_1000, flushes_per_1000 = per_1000("ipis"), per_1000("nr_tlb_remote_flush")
 FIGURES: dict[str, Callable[[Event], float | None]] = {
-    "ipis": counted(IPIS),
-    "flushes": counted(FLUSHES),
-    "ipis_per_1000_moves": per_1000(IPIS),
-    "flushes_per_1000_moves": per_1000(FLUSHES),
+    "ipis": counted("ipis"),
+    "flushes": counted("nr_tlb_remote_flush"),
+    "ipis_per_1000_moves": ipis_per_1000,
+    "flushes_per_1000_moves": flushes_per_1000,
     "moved_pages": moved,
     "migrated_pages": counted("pgmigrate_success"),
     "kept_kb": kept_kb,
 }
+#: Of workloads whose readers make calls.
+CALL_FIGURES = ("calls", "calls_per_second")
 
 
-def rows_of_work(plan: Plan, work: Work, outcomes: Sequence[Outcome]) -> tuple[Row, Row]:
-    """The row of the baseline and that of migrc, with its ratios to the former."""
+def rows_of_work(plan: Plan, work: Work, outcomes: Sequence[Outcome], timed: bool) -> list[TlbRow]:
+    """The row of the baseline and those of the others, with their ratios to it."""
     hashes = hashes_of(outcomes)
     sides = [side(outcomes, config, hashes) for config in plan.configs]
-    base, ours = (row(work, config, one) for config, one in zip(plan.configs, sides, strict=True))
-    ours["ratio_to_baseline"] = stats.ratio(ours, base)
-    ours["ipi_reduction"] = reduction(ours["ipis_per_1000_moves"], base["ipis_per_1000_moves"])
-    ours["flush_reduction"] = reduction(ours["flushes_per_1000_moves"], base["flushes_per_1000_moves"])
-    return base, cast(TlbRow, {**ours, **quarantine(sides[1])})
+    base, *others = (row(work, config, one, timed) for config, one in zip(plan.configs, sides, strict=True))
+    for ours, of_ours in zip(others, sides[1:], strict=True):
+        ours["ratios"] = {"ipis": event_ratio(of_ours, sides[0], ipis_per_1000),
+                          "flushes": event_ratio(of_ours, sides[0], flushes_per_1000)}
+        ours["ratio_to_baseline"] = ours["ratios"]["ipis"] if ours["unit"] == EVENTS else stats.ratio(ours, base)
+        ours["ipi_reduction"] = reduction(ours["ipis_per_1000_moves"], base["ipis_per_1000_moves"])
+        ours["flush_reduction"] = reduction(ours["flushes_per_1000_moves"], base["flushes_per_1000_moves"])
+    return [base, *others[:-1], cast(TlbRow, {**others[-1], **quarantine(sides[-1])})]
 
 
-def row(work: Work, config: Config, one: Side) -> TlbRow:
+def row(work: Work, config: Config, one: Side, timed: bool) -> TlbRow:
     """One side of one workload, without ratios."""
-    rates = one.values(rate)
+    unit = RATES.get(work.workload) if timed else None
+    values = one.values(rate if unit else ipis_per_1000)
     made = Row(
         kernel=config.kernel, migrator="off", threads=work.board.cpus, channels=0, folio_bytes=PAGE,
-        total_bytes=work.total_bytes, unit=work.unit, samples=rates,
+        total_bytes=work.total_bytes, unit=unit or EVENTS, samples=values,
         sample_ids=[[boot, event["round"]] for boot, event in one.samples],
-        median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
+        median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
         ratio_to_baseline=None, failures=one.failures, path=config.label, device=work.name, workload=work.identity,
     )
-    ratio = {} if work.ratio is None else {"ratio": work.ratio}
-    return cast(TlbRow, {**made, **ratio, "nodes": [asdict(node) for node in work.board.nodes],
-                         **{name: one.middle(of) for name, of in FIGURES.items()},
+    names = {"ratio": work.ratio, "processes": work.processes, "compaction_order": work.compaction_order}
+    calls = {} if work.processes is None else {name: one.middle(counted(name)) for name in CALL_FIGURES}
+    return cast(TlbRow, {**made, **{key: name for key, name in names.items() if name is not None},
+                         "nodes": [asdict(node) for node in work.board.nodes],
+                         **{name: one.middle(of) for name, of in FIGURES.items()}, **calls,
                          "events": [{"boot": boot, **event} for boot, event in one.samples]})
+
+
+def event_ratio(ours: Side, base: Side, of: Callable[[Event], float | None]) -> Ratio | None:
+    """How many times fewer events there are than the baseline's; None if a sample without any makes that no number."""
+    by_turn = [{(boot, event["round"]): value for boot, event in one.samples if (value := of(event)) is not None}
+               for one in (ours, base)]
+    shared = by_turn[0].keys() & by_turn[1].keys()
+    if not shared or not all(one[turn] for one in by_turn for turn in shared):
+        return None
+    return stats.ratio_of(stats.groups_of({turn: by_turn[1][turn] / by_turn[0][turn] for turn in shared}))
 
 
 def reduction(ours: float | None, base: float | None) -> float | None:
@@ -195,7 +219,4 @@ def warnings(document: Document) -> list[str]:
         lost = [event for event in one["events"] if event.get("asked_pages", 0) > event.get("moved_pages", 0)]
         if lost:
             found.append(f"{name}: {len(lost)} samples moved fewer pages than they were to")
-        slow = [event for event in one["events"] if event.get("drained_ms", 0) < 0]
-        if slow:
-            found.append(f"{name}: {len(slow)} samples ended with pages in the quarantine")
     return found

@@ -62,6 +62,8 @@ class Board:
     """Added for the ferry kernel's debug variant only: its tests."""
     external: tuple[str, ...] = ()
     """Directories of the clone with modules for both kernels, built by make M=."""
+    ferry_external: tuple[str, ...] = ()
+    """The same for the ferry kernel only: they use its symbols."""
     emulator: str = "qemu-system-x86_64"
     machine: str = ""
     """QEMU's name of the machine, if the runner does not choose it."""

@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from types import FrameType, ModuleType
 
-from ferry import __version__
+from ferry import __version__, paths
 from ferry.errors import BUG, INTERRUPTED, FerryError
 
 VERBS = (
@@ -30,6 +30,7 @@ VERBS = (
     "compare",
     "report",
     "runs",
+    "cache",
     "completion",
 )
 
@@ -109,6 +110,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         args = build_parser(_wanted(words)).parse_args(words)
         _apply_globals(args)
+        if Path(sys.prefix, ".complete").is_file():  # the launcher's environment is an entry of the cache
+            paths.use(Path(sys.prefix))
         status: int = _module(args.verb).run(args)
         sys.stdout.flush()
         return status

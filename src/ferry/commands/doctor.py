@@ -60,6 +60,8 @@ REQUIREMENTS = (
     Requirement("cpio", "cpio", "packs initramfs archives"),
     Requirement("kmod", "modprobe", "loads modules in the guest"),
     Requirement("e2fsprogs", "mkfs.ext4", "file systems for tests"),
+    *([] if os.geteuid() else [Requirement("bubblewrap", "bwrap", "keeps root's User-Mode Linux from the host")]),
+    Requirement("spin", "spin", "checks the models of migrc and dcbm"),
     Requirement("qemu-system-x86", "qemu-system-x86_64", "runs the x86 boards"),
     Requirement("qemu-system-arm", "qemu-system-aarch64", "runs arm64", "zcu102"),
     Requirement("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "compiles for arm64", "zcu102"),

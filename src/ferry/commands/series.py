@@ -22,7 +22,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     export = actions.add_parser("export", help="write a series as numbered mails for git am")
     export.add_argument("name", metavar="NAME", help="see: ferry series list")
     export.add_argument("directory", type=Path, metavar="DIR", help="created if missing")
-    export.add_argument("--signoff", action="store_true", help="add your own Signed-off-by")
+    export.add_argument("--signoff", action="store_true",
+                        help="make them ready to send: author and Signed-off-by are git's user.name and user.email")
     checkout = actions.add_parser("checkout", help="make a git tree of the kernel with one commit a patch")
     checkout.add_argument("directory", type=Path, metavar="DIR", help="a new or empty directory")
     bring = actions.add_parser("import", help="rewrite kernel/overlay and kernel/series from such a tree's commits")
@@ -39,8 +40,10 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "check":
         return _check(base, build=args.build)
     if args.action == "export":
-        for mail in gitrepo.export(base, args.name, args.directory, signoff=args.signoff):
+        for mail in gitrepo.export(base, args.name, args.directory, signer=gitrepo.signer() if args.signoff else None):
             print(mail)
+        if not args.signoff:
+            progress.note(f"their author is a placeholder, {gitrepo.PLACEHOLDER}; --signoff makes them ready to send")
     elif args.action == "checkout":
         tree.checkout(base, args.directory)
         progress.note(f"edit and commit in {args.directory}, then: ./ferry series import {args.directory}")

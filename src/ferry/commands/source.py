@@ -10,7 +10,11 @@ from ferry.series.source import obtain
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub.add_parser("source", help="fetch, verify and unpack the base kernel; print its directory")
+    sub.add_parser("source", help="fetch, verify and unpack the base kernel; print its directory",
+                   description="Fetch the base kernel of kernel/base.toml from Debian's mirror, or from Debian's "
+                               "archive of all versions if the mirror has a newer one only; check its SHA-256, unpack "
+                               "it, print its directory. Given the same package or tarball from elsewhere with "
+                               "--source, once, ferry fetches nothing.")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ferry import paths, proc, progress
-from ferry.errors import InfraError
+from ferry.errors import InfraError, TimedOut
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_HELPER = Path("/usr/lib/apt/apt-helper")
 FETCH_TIMEOUT_S = 900
 STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
 """Without the first option, `update` succeeds if the mirror is unreachable."""
@@ -88,22 +90,79 @@ def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
         "Dir::State::Lists": state / "lists",
         "Dir::Cache::pkgcache": "",
         "Dir::Cache::srcpkgcache": "",
-        "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
         "Acquire::Languages": "none",
     }
-    return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]
+    return [*_as_root(), *(part for key, value in settings.items() for part in ("-o", f"{key}={value}"))]
 
 
-def download(debian: dict[str, Any], *, hint: str) -> Path:
-    """Fetch the package that base.toml's [debian] table names, verified by apt. Raises InfraError."""
+def _as_root() -> list[str]:
+    """Root fetches as itself: apt's own user may not write to the cache."""
+    return ["-o", f"APT::Sandbox::User={'root' if os.geteuid() == 0 else ''}"]
+
+
+def download(debian: dict[str, Any]) -> Path:
+    """The package that base.toml's [debian] table names, checked by its SHA-256 and kept in the cache.
+
+    It comes from the machine's mirror, or if that lacks this version from the addresses in `also`, in their order.
+    Raises InfraError that says of each why it failed.
+    """
+    name = f"{debian['package']}_{debian['version']}"
+    kept = paths.cache_dir() / "downloads" / f"{name}.deb"
+    if paths.use(kept) and _sha256(kept) == debian["sha256"]:
+        return kept
+    hint = f"./ferry source --source {name}_all.deb (once; a copy of it from anywhere)"
     if not shutil.which("apt-get"):
         raise InfraError("this machine has no apt to fetch Debian's kernel source with", hint=hint)
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
-    options = _options(state, mirror(), [str(debian["suite"])])
+    paths.use(state)
+    kept.parent.mkdir(exist_ok=True)
+    failures = []
+    for address in ("", *debian["also"]):
+        try:
+            fetched = _from_address(address, debian, state) if address else _from_mirror(debian, state)
+            if (found := _sha256(fetched)) != debian["sha256"]:
+                raise InfraError(f"{fetched.name} has the SHA-256 {found}, not {debian['sha256']}")
+            fetched.replace(kept)
+            return kept
+        except (InfraError, TimedOut) as error:
+            failures.append(error.cause)
+            progress.note(error.cause)
+    raise InfraError(f"{debian['package']} {debian['version']} cannot be fetched: {'; '.join(failures)}",
+                     hint=hint, log=state / "apt.log")
+
+
+def _from_mirror(debian: dict[str, Any], state: Path) -> Path:
+    """By apt, from the machine's mirror, which keeps a version until the next one replaces it."""
+    address, suite = mirror(), str(debian["suite"])
     package = f"{debian['package']}={debian['version']}"
-    title = f"fetching {package} ({int(debian['download_bytes']) / 1e6:.0f} MB)"
-    return _fetch(package, state, options, title, hint)
+    try:
+        return _fetch(package, state, _options(state, address, [suite]), f"fetching {package} ({_size(debian)})", "")
+    except InfraError as error:
+        if re.search(r"Version '.*' for '.*' was not found|Unable to locate package", error.cause):
+            raise InfraError(f"{suite} of {address} has this version no longer") from error
+        raise
+
+
+def _from_address(address: str, debian: dict[str, Any], state: Path) -> Path:
+    """The file at an address, by apt's own program for that: it knows the machine's proxies."""
+    target = state / "fetched.deb"
+    target.unlink(missing_ok=True)
+    command = [str(_HELPER), *STRICT, *_as_root(), "download-file", address, str(target), f"SHA256:{debian['sha256']}"]
+    with progress.stage(f"fetching {address} ({_size(debian)})"):
+        done = proc.run(command, cwd=state, log=state / "apt.log", timeout=FETCH_TIMEOUT_S, append=True)
+        if done.status or not target.is_file():
+            raise InfraError(_why(done.tail, address).replace(f"Failed to fetch {address}  ", ""))
+    return target
+
+
+def _size(debian: dict[str, Any]) -> str:
+    return f"{int(debian['download_bytes']) / 1e6:.0f} MB"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def download_foreign(package: str, architecture: str, *, hint: str) -> Path:
@@ -115,6 +174,7 @@ def download_foreign(package: str, architecture: str, *, hint: str) -> Path:
         raise InfraError(f"this machine has no apt to fetch {package} for {architecture} with", hint=hint)
     state = paths.cache_dir() / f"apt-{architecture}"
     state.mkdir(exist_ok=True)
+    paths.use(state)
     (state / "status").touch()
     options = _options(state, mirror(), [release()])
     # The packages installed here do not count: they are of another architecture.
@@ -149,6 +209,7 @@ def download_all(package: str, suites: Sequence[str], *, hint: str) -> list[Path
         raise InfraError(f"this machine has no apt to fetch Debian's {package} with", hint=hint)
     state = paths.cache_dir() / f"apt-{package}"
     (state / "archives/partial").mkdir(parents=True, exist_ok=True)
+    paths.use(state)
     (state / "status").touch()
     options = _options(state, mirror(), suites)
     options += ["-o", f"Dir::State::status={state / 'status'}", "-o", f"Dir::Cache::archives={state / 'archives'}"]

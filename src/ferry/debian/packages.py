@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian packages that are fetched and unpacked into the cache, never installed.
 
-They are packages for another architecture, and a QEMU with vfio-user from backports, with all its libraries, because
-the host may have older ones.
+They are packages for another architecture; a QEMU with vfio-user from backports, with all its libraries, because the
+host may have older ones; and programs that run only in a guest, such as redis-server or fio.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def qemu_at_hand() -> Path | None:
     installed = shutil.which(QEMU)
     if installed and _has_device(Path(installed)):
         return Path(installed)
-    return _qemu_home() / QEMU if _qemu_home().is_dir() else None
+    return _qemu_home() / QEMU if paths.use(_qemu_home()) else None
 
 
 def qemu_with_vfio_user() -> Path:
@@ -49,7 +49,7 @@ def qemu_with_vfio_user() -> Path:
     if found := qemu_at_hand():
         return found
     with paths.lock("qemu"):
-        if not _qemu_home().is_dir():
+        if not paths.use(_qemu_home()):
             _fetch_qemu(_qemu_home())
     return _qemu_home() / QEMU
 
@@ -91,9 +91,9 @@ def with_libraries(package: str) -> Path:
     run_unpacked() runs a program of it.
     """
     home = paths.cache_dir() / "debian" / f"{apt.release()}-with-libraries" / package
-    if not home.is_dir():
+    if not paths.use(home):
         with paths.lock("debian-with-libraries"):
-            if not home.is_dir():
+            if not paths.use(home):
                 files = apt.download_all(package, [apt.release()], hint=HINT)
                 with paths.publish(home) as scratch:
                     _unpack(files, scratch, package)
@@ -125,9 +125,9 @@ HINT = "./ferry doctor; apt must know a Debian mirror"
 def unpacked(package: str, arch: str) -> Path:
     """The directory with an unpacked package of this machine's release for `arch`. Raises InfraError."""
     home = _home(package, arch)
-    if not home.is_dir():
+    if not paths.use(home):
         with paths.lock(f"debian-{arch}"):
-            if not home.is_dir():
+            if not paths.use(home):
                 _fetch(package, arch, home)
     return home
 

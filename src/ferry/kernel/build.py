@@ -42,6 +42,8 @@ class Kernel:
     log: Path
     version: str
     tree: Path
+    base: str = ""
+    """The base kernel in words: source.describe()."""
 
 
 def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
@@ -53,9 +55,9 @@ def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
     base = source.obtain()
     key = kernel_key(base, board, kernel, debug)
     home = paths.cache_dir() / "kernels" / key
-    if not home.is_dir():
+    if not paths.use(home):
         with paths.lock(f"tree-{base.key}-{kernel}"):
-            if not home.is_dir():
+            if not paths.use(home):
                 _build_and_publish(base, board, kernel, debug, home)
     return _load(home, base, kernel)
 
@@ -70,7 +72,7 @@ def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
             if not name.startswith(_NOT_BUILT):
                 parts += [name, path.read_bytes()]
         parts += [patch.text for patch in patches.load()]
-    for directory in board.external:
+    for directory in _external(board, kernel):
         for path in _external_files(directory):
             parts += [path.name, path.read_bytes()]
     return key_of(parts)
@@ -89,7 +91,8 @@ def _load(home: Path, base: Source, kernel: str) -> Kernel:
     made = json.loads((home / "kernel.json").read_text())
     where = base.path if kernel == "stock" else tree.ferry_tree(base)
     modules = {path.stem.replace("-", "_"): path for path in sorted((home / "modules").glob("*.ko"))}
-    return Kernel(home / made["image"], modules, home / "config", home.name, home / "build.log", made["version"], where)
+    return Kernel(home / made["image"], modules, home / "config", home.name, home / "build.log", made["version"], where,
+                  source.describe(base))
 
 
 def object_dir(base: Source, board: Board, kernel: str, debug: bool) -> Path:
@@ -111,17 +114,20 @@ def _build_and_publish(base: Source, board: Board, kernel: str, debug: bool, hom
     paths.need_disk(paths.cache_dir(), BUILD_BYTES, "building a kernel")
     objects = object_dir(base, board, kernel, debug)
     title = f"building the {kernel}{' debug' if debug else ''} kernel for {board.build}"
-    files = config.fragments(board, kernel, debug)
-    config.configure(tree.prepare(base, kernel), objects, board.arch, files)
+    where = tree.prepare(base, kernel)
+    config.configure(where, objects, board.arch, config.fragments(board, kernel, debug))
     log = objects / "build.log"
     with progress.stage(title) as stage:
-        where = tree.prepare(base, kernel)
         make(where, objects, board.arch, board.targets, log, stage, board.build_steps)
-        external = [_make_external(where, objects, board, directory) for directory in board.external]
+        external = [_make_external(where, objects, board, directory) for directory in _external(board, kernel)]
     with paths.publish(home) as scratch:
         _collect(objects, board, scratch, base.version)
         for module in (path for made in external for path in made.glob("*.ko")):
             shutil.copy2(module, scratch / "modules" / module.name)
+
+
+def _external(board: Board, kernel: str) -> tuple[str, ...]:
+    return board.external + board.ferry_external if kernel == "ferry" else board.external
 
 
 def _external_files(directory: str) -> list[Path]:

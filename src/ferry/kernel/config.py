@@ -65,6 +65,7 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole:
     `whole`: check that every symbol survived. With the first patches of a series only, a tree lacks some of them.
     """
     objects.mkdir(parents=True, exist_ok=True)
+    paths.use(objects)
     config = objects / ".config"
     before = (config.read_bytes(), config.stat().st_mtime_ns) if config.is_file() else None
     log = objects / "ferry-config.log"

@@ -38,7 +38,7 @@ def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
         stage.update(done, len(steps), applied[-1].subject)
         home = paths.cache_dir() / "steps" / _step_key(source, applied)
         try:
-            if not home.is_dir():
+            if not paths.use(home):
                 _build_step(source, applied, home)
         except InfraError as error:
             yield Outcome(name, (error.cause, f"log: {error.log}"))

@@ -14,7 +14,8 @@ from ferry.series import source
 from ferry.series.source import Source
 
 #: What the Makefile reads, from the tree's root. It writes beside its sources, so they are copied.
-_COPIED = ("tools/testing/selftests", "tools/include", "mm/gup_test.h", "lib/test_hmm_uapi.h")
+_COPIED = ("tools/testing/selftests", "tools/include", "mm/gup_test.h", "lib/test_hmm_uapi.h",
+           "include/vdso/time64.h")
 _SUBJECT = "tools/testing/selftests/mm"
 _TIMEOUT_S = 900
 
@@ -24,9 +25,9 @@ def programs(names: tuple[str, ...]) -> dict[str, Path]:
     base = source.obtain()
     key = build.key_of([base.key, toolchain.version(), *names])
     home = paths.cache_dir() / "tree-selftests" / key
-    if not home.is_dir():
+    if not paths.use(home):
         with paths.lock("tree-selftests"):
-            if not home.is_dir():
+            if not paths.use(home):
                 _build(base, names, home)
     return {name: home / name for name in names}
 

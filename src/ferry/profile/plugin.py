@@ -17,7 +17,7 @@ def built() -> Path:
     """The plugin. Raises InfraError with the compiler's log."""
     key = hashlib.sha256(SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:20]
     home = paths.cache_dir() / "plugin" / key
-    if not home.is_dir():
+    if not paths.use(home):
         log = paths.cache_dir() / "plugin.log"
         with paths.lock("plugin"), paths.publish(home) as scratch:
             done = proc.run(["cc", *_FLAGS, "-o", scratch / "record_blocks.so", SOURCE], log=log, timeout=60)

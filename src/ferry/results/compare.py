@@ -13,6 +13,7 @@ from ferry.errors import UsageError
 from ferry.results import formats, stats
 from ferry.results.document import (
     COSTS,
+    EVENTS,
     SCHEMA,
     Document,
     Ratio,
@@ -35,7 +36,8 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
     """Every row of both documents with the ratio of B to A (above 1 is better) and a verdict."""
     old = {identity(row): row for row in before["rows"] if _comparable(before, row)}
     new = {identity(row): row for row in after["rows"] if _comparable(after, row)}
-    entries = [_entry(before, after, old.get(key), new.get(key), threshold) for key in {**old, **new}]
+    entries = [entry for key in {**old, **new}
+               if (entry := _entry(before, after, old.get(key), new.get(key), threshold))]
     entries += [entry for row in after["rows"] if (was := old.get(identity(row)))
                 for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
     return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
@@ -63,7 +65,9 @@ def _warnings(before: Document, after: Document) -> list[str]:
     return found
 
 
-def _entry(before: Document, after: Document, old: Row | None, new: Row | None, threshold: float) -> dict[str, Any]:
+def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
+           threshold: float) -> dict[str, Any] | None:
+    """The entry of a row; None where _reductions() says all of it."""
     row = new or old
     assert row is not None
     entry: dict[str, Any] = {"config": label(row), **_place(row), "unit": row["unit"], "ratio": None}
@@ -74,6 +78,8 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None, 
         return entry | {"verdict": "failed"}
     if not groups[0]:
         return entry | {"verdict": "new"}
+    if row["unit"] == EVENTS:
+        return None
     ratio = _better_by(groups[0], groups[1], before["kind"] != "emulated" and row["unit"] in COSTS)
     return entry | {"ratio": ratio, "verdict": verdict(ratio, threshold)}
 
@@ -98,7 +104,7 @@ def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, An
 
 def _groups(document: Document, row: Row) -> list[list[float]]:
     """The figures to compare, one group per boot: ratios to the baseline where only those mean anything."""
-    if document["kind"] != "emulated":
+    if document["kind"] != "emulated" or row["unit"] == EVENTS:
         return stats.groups_of(stats.by_boot(row))
     baseline = baseline_of(document, row)
     return stats.paired_ratios(row, baseline) if baseline else []

@@ -12,13 +12,16 @@ from typing import Any, NotRequired, TypedDict, cast, get_origin, get_type_hints
 SCHEMA = 2
 """Since 2, the two sides of a comparison are rows of their own in every bench."""
 
+#: The unit of rows of `ferry bench tlb` without a speed.
+EVENTS = "ipis_per_1000_pages"
+
 #: Units in which a smaller figure is the better one.
-COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page"})
+COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", EVENTS})
 
 #: Units in words; gbps is 10^9 bytes a second.
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
               "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s",
-              "requests_per_second": "requests/s"}
+              "requests_per_second": "requests/s", EVENTS: "IPIs per 1,000 migrated pages"}
 
 #: How each kind of figure may be used; shown with every table and on every plot.
 KIND_NOTES = {
@@ -114,7 +117,7 @@ def _required(shape: type) -> set[str]:
 
 
 def label(row: Row) -> str:
-    """The row's name in a table: `off`, `kernel`, `mtcopy 2 always`, `dcbm 16`, `migrc`, `runs`, `stock`."""
+    """The row's name in a table: `off`, `kernel`, `mtcopy 2 always`, `dcbm 16`, `auto 16`, `migrc`, `runs`, `stock`."""
     if row["kernel"] == "stock":
         return "stock"
     if "path" in row:
@@ -124,7 +127,9 @@ def label(row: Row) -> str:
     if row.get("runs") and row["migrator"] == "off":
         return "runs"
     name = row.get("method") or row["migrator"]
-    count = [str(row["channels"])] if name == "dcbm" else [str(row["threads"])] * counts_threads(name)
+    count = [str(row["threads"])] * counts_threads(name)
+    if name in ("dcbm", "auto") and row["channels"]:
+        count = [str(row["channels"])]
     store = [row["store"]] if "store" in row else []
     verify = [row["verify"]] if "verify" in row else []
     runs = ["runs"] if row.get("runs") else []
@@ -133,7 +138,7 @@ def label(row: Row) -> str:
 
 def counts_threads(name: str) -> bool:
     """Whether the number of threads tells rows of this name apart."""
-    return name not in ("off", "kernel", "memcpy", "dcbm")
+    return name not in ("off", "kernel", "memcpy", "dcbm", "auto")
 
 
 def identity(row: Row) -> tuple[str | int, ...]:
@@ -162,6 +167,12 @@ def baseline_of(document: Document, row: Row) -> Row | None:
     return next((other for other in columns if column(other) == column(row)), None)
 
 
+def stock_note(document: Document) -> list[str]:
+    """What `stock` is, for a table that has it."""
+    base = document["meta"].get("base")
+    return [f"stock: {base}, without ours"] if base and document["baseline"] == "stock" else []
+
+
 def failure_count(document: Document) -> int:
     """How many samples of the document failed."""
     return sum(len(row["failures"]) for row in document["rows"])
@@ -174,6 +185,8 @@ class TlbRow(Row, total=False):
     """A row of `ferry bench tlb`, with further keys. Figures are medians over the samples."""
 
     ratio: str
+    processes: int
+    compaction_order: int
     nodes: list[dict[str, Any]]
     events: list[Event]
     """Every good sample, as the guest printed it."""
@@ -184,10 +197,18 @@ class TlbRow(Row, total=False):
     moved_pages: float | None
     migrated_pages: float | None
     kept_kb: float | None
+    calls: float | None
+    """To munmap(2) and mprotect(2), of all processes."""
+    calls_per_second: float | None
+    """By each process."""
+    ratios: dict[str, Ratio | None]
+    """Of the events "ipis" and "flushes" per 1,000 pages; above 1 there are fewer than the baseline's. Of all rows but
+    the baseline's, like the next two."""
     ipi_reduction: float | None
-    """The share of the baseline's IPIs that is gone; like all that follow, of rows with migrc."""
+    """The share of the baseline's IPIs that is gone."""
     flush_reduction: float | None
     migrc: dict[str, int]
+    """Its own counters; like all that follow, of rows with migrc."""
     max_bytes: int | None
     max_age_ms: int | None
     peak_bytes: int | None
@@ -202,6 +223,8 @@ class StallRow(Row, total=False):
     p99_us: float | None
     p999_us: float | None
     max_us: float | None
+    failed_folios: float | None
+    """That did not move, in a round trip of all memory."""
     figures: dict[str, list[float]]
     """Of every good sample, by the key of the figure."""
     ratios: dict[str, Ratio | None]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from ferry.results.document import KIND_NOTES, Document, Row, StallRow, is_baseline, label
+from ferry.results.document import KIND_NOTES, Document, Row, StallRow, is_baseline, label, stock_note
 from ferry.results.formats import Grid, Record, figure, ratio_text
 
 NAME = "stall"
 #: Key of a figure in a row, and the heading of its column.
 COLUMNS = {"requests_per_second": "requests/s", "p50_us": "p50 µs", "p99_us": "p99 µs", "p999_us": "p99.9 µs",
-           "max_us": "longest µs", "round_trips_per_second": "round trips/s"}
+           "max_us": "longest µs", "round_trips_per_second": "round trips/s", "failed_folios": "failed folios"}
 
 
 def grid(document: Document) -> Grid:
@@ -40,7 +40,7 @@ def notes(document: Document) -> list[str]:
     found = ["medians over the samples; a percentile is that of the requests of one sample",
              f"below: ratio to {document['baseline']} [95 % interval], above 1 is better"]
     found += [f"{skip.get('workload')} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
-    found += document.get("warnings", [])
+    found += [*stock_note(document), *document.get("warnings", [])]
     return found + [f"{row.get('workload')}, {label(row)}, boot {failure['boot']} round {failure['round']} failed: "
                     f"{failure['reason']}" for row in document["rows"] for failure in row["failures"]]
 

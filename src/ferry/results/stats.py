@@ -63,8 +63,11 @@ def paired_ratios(row: Row, baseline: Row) -> list[list[float]]:
 def ratio(row: Row, baseline: Row) -> Ratio | None:
     """The median of the paired ratios and its 95 % interval; None when no pair of samples exists."""
     groups = paired_ratios(row, baseline)
-    if not groups:
-        return None
+    return ratio_of(groups) if groups else None
+
+
+def ratio_of(groups: Groups) -> Ratio:
+    """The median of paired ratios and its 95 % interval."""
     return Ratio(median=median(flat(groups)), ci95=_interval(_medians(groups, np.random.default_rng(SEED))))
 
 

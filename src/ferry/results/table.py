@@ -16,6 +16,7 @@ from ferry.results.document import (
     failure_count,
     is_baseline,
     label,
+    stock_note,
 )
 from ferry.results.formats import Grid, Output, Record, column_name, figure, ratio_text, size_name
 
@@ -94,7 +95,7 @@ def notes(document: Document) -> list[str]:
     others = dict.fromkeys(name for row in document["rows"] for name, _ in other_ratios(row))
     found += [f"{name}: the ratio to that row instead" for name in others]
     found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
-    found += document.get("warnings", [])
+    found += [*stock_note(document), *document.get("warnings", [])]
     found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
               f"failed: {failure['reason']}" for row in document["rows"] for failure in row["failures"]]
     return found + ["failed samples are in no median"] * bool(failure_count(document))

@@ -1,40 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of `ferry bench tlb`: workloads down; events, pages and speed across, the baseline's above migrc's."""
+"""The table of `ferry bench tlb`: workloads down, in each the sides one above the other; events and pages across."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import cast
 
-from ferry.results.document import KIND_NOTES, UNIT_NAMES, Document, Row, TlbRow, baseline_of, label, rows_of
+from ferry.results.document import (
+    EVENTS,
+    KIND_NOTES,
+    UNIT_NAMES,
+    Document,
+    Row,
+    TlbRow,
+    label,
+    rows_of,
+    stock_note,
+)
 from ferry.results.formats import Grid, Record, figure, ratio_text
 
 NAME = "tlb"
 #: Key of a figure in a row, and the heading of its column.
-COLUMNS = {"ipis": "TLB shootdown IPIs", "ipis_per_1000_moves": "IPIs per\n1,000 migrated pages",
-           "flushes": "remote TLB flushes", "moved_pages": "pages moved",
+COLUMNS = {"ipis": "TLB shootdown\nIPIs", "flushes": "remote TLB\nflushes", "migrated_pages": "migrated\npages",
            "kept_kb": "kB less free\nafterwards"}
+#: Columns that a table has if one of its rows has the figure.
+OPTIONAL = {"calls": "mm calls", "calls_per_second": "of a process\nin a second"}
 
 
 def grid(document: Document) -> Grid:
     """The table for people."""
-    rows = [[[row["device"]], *([number(figures(side)[key]) for side in (base, row)] for key in COLUMNS),
-             [percent(row["ipi_reduction"]), percent(row["flush_reduction"])], speed(base, row)]
-            for base, row in pairs(document)]
-    headings = ["", *COLUMNS.values(), "IPIs gone\nflushes gone", "speed"]
-    title = f"tlb on {document['board']}: {document['baseline']} above, migrc below"
-    return Grid(f"{title} ({KIND_NOTES[document['kind']]}; counts hold everywhere)", headings, rows,
-                [*notes(document), f"speed: ratio to {document['baseline']} [95 % interval], above 1 is better"])
+    rows = rows_of(document)
+    columns = COLUMNS | {key: text for key, text in OPTIONAL.items() if any(key in row for row in rows)}
+    timed = any(row["unit"] != EVENTS for row in rows)
+    body = [[[sides[0]["device"]], [label(side) for side in sides],
+             *([number(figures(side).get(key)) for side in sides] for key in columns),
+             *([ratio(side, key) for side in sides] for key in ("ipis", "flushes")),
+             *([[speed(side) for side in sides]] if timed else [])] for sides in groups(rows)]
+    base = document["baseline"]
+    headings = ["", "", *columns.values(), f"IPIs: ratio\nto {base}", f"flushes: ratio\nto {base}",
+                *(["speed"] if timed else [])]
+    title = f"tlb on {document['board']} ({KIND_NOTES[document['kind']]}; counts hold everywhere)"
+    return Grid(title, headings, body, notes(document))
 
 
-def pairs(document: Document) -> list[tuple[TlbRow, TlbRow]]:
-    """The baseline's row and migrc's, of each workload."""
-    return [(cast(TlbRow, base), row) for row in rows_of(document)
-            if "migrc" in row and (base := baseline_of(document, row))]
+def groups(rows: Iterable[TlbRow]) -> list[list[TlbRow]]:
+    """The rows of each workload, which follow each other."""
+    return [list(sides) for _, sides in groupby(rows, key=lambda row: row["device"])]
 
 
 def figures(row: TlbRow) -> Mapping[str, float | None]:
-    """The row's figures by the keys of COLUMNS."""
+    """The row's figures by the keys of COLUMNS and OPTIONAL."""
     return cast(Mapping[str, float | None], row)
 
 
@@ -42,38 +58,50 @@ def number(value: float | None) -> str:
     return "-" if value is None else figure(value) if value % 1 else f"{value:,.0f}"
 
 
-def percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+def ratio(row: TlbRow, events: str) -> str:
+    """The ratio to the baseline with its interval, or the share that is gone; "" for the baseline itself."""
+    if "ratios" not in row:
+        return ""
+    found, share = row["ratios"][events], row["ipi_reduction" if events == "ipis" else "flush_reduction"]
+    return ratio_text(found) if found else "-" if share is None else f"{share:.1%} gone"
 
 
-def speed(base: TlbRow, row: TlbRow) -> list[str]:
-    """Moves or lookups a second, and the ratio."""
+def speed(row: TlbRow) -> str:
+    """Moves or lookups a second, and the ratio; "" for a row of events only."""
+    if row["unit"] == EVENTS:
+        return ""
     ratio = row["ratio_to_baseline"]
-    lines = [f"{number(side['median'])} {UNIT_NAMES[row['unit']]}" for side in (base, row)]
-    if ratio:
-        lines.append(ratio_text(ratio))
-    failed = len(base["failures"]) + len(row["failures"])
-    return lines + [f"{failed} failed"] * bool(failed)
+    return f"{number(row['median'])} {UNIT_NAMES[row['unit']]}" + (f" · {ratio_text(ratio)}" if ratio else "")
 
 
 def notes(document: Document) -> list[str]:
     """How to read the cells, and everything that did not go as asked."""
-    limits = {row.get("max_bytes") for row in rows_of(document)}
-    found = ["medians of one sample's counts, until no flush was deferred any more; "
-             "shares gone are per 1,000 migrated pages"]
+    rows = rows_of(document)
+    found = ["medians of one sample's counts, until no flush was deferred any more; ratios and shares are of the "
+             "events per 1,000 migrated pages",
+             "a ratio above 1 is better: fewer events than the baseline's; [95 % interval]"]
+    limits, ages = {row.get("max_bytes") for row in rows}, {row.get("max_age_ms") for row in rows}
     found += [f"quarantine of at most {limit:,} bytes" for limit in sorted(filter(None, limits))]
-    ages = {row.get("max_age_ms") for row in rows_of(document)}
     found += [f"a flush is deferred by at most {age:,} ms" for age in sorted(filter(None, ages))]
     found += [f"{skip['workload']} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
-    found += document.get("warnings", [])
+    found += [*stock_note(document), *document.get("warnings", [])]
     return found + [f"{row['device']}, {label(row)}, boot {failure['boot']} round {failure['round']} failed: "
                     f"{failure['reason']}" for row in document["rows"] for failure in row["failures"]]
 
 
 def extra(row: Row) -> Record:
     """The columns of a CSV line that only this bench has."""
-    return {key: value for key, value in row.items() if key in FIGURES}
+    return {**{key: value for key, value in row.items() if key in FIGURES}, **_ratios(cast(TlbRow, row))}
 
 
-#: Keys of this bench's rows that hold one figure each, and the ratio that names a row.
-FIGURES = TlbRow.__annotations__.keys() - Row.__annotations__.keys() - {"nodes", "events", "migrc"}
+def _ratios(row: TlbRow) -> Record:
+    found: dict[str, float | None] = {}
+    for name, ratio in row.get("ratios", {}).items():
+        low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+        found |= {f"{name}_ratio": ratio and ratio["median"], f"{name}_ratio_ci95_low": low,
+                  f"{name}_ratio_ci95_high": high}
+    return found
+
+
+#: Keys of this bench's rows that hold one figure each, and those that name a row.
+FIGURES = TlbRow.__annotations__.keys() - Row.__annotations__.keys() - {"nodes", "events", "migrc", "ratios"}

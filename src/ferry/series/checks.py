@@ -14,10 +14,12 @@ from ferry import proc
 from ferry.errors import FerryError, InfraError
 from ferry.series import gitrepo, layers, patches, prose, tree
 from ferry.series.patches import Patch, Series
-from ferry.series.source import Source, base, makefile_version
+from ferry.series.source import Source, base, describe, is_debians, makefile_version
 
 MEDIAN_LINES, MOST_LINES, LONGEST_LINES = 15, 45, 80
 """Limits for the lines of a function: the median, 90 %, and the longest."""
+_SIGNER = gitrepo.Person("A Sender", "sender@example.com")
+"""Signs the mails that the checks export, as the user who sends them will."""
 _RESERVED = re.compile(r"\b(?:migrate_(?:copy_)?offload\w*|memcpy_(?:streaming|nt)\w*)\b|\bstruct migrator\b")
 """Names of series under review upstream, so that both can be in one tree."""
 
@@ -35,11 +37,12 @@ def run_all(source: Source) -> Iterator[Outcome]:
     """Every check that does not compile; the later ones assume that the earlier ones pass."""
     listed, overlay = patches.all_series(), patches.overlay_files()
     every = patches.load()
-    yield Outcome("base version", tuple(_base_version(source)), f"Linux {source.version}")
+    yield Outcome("base version", tuple(_base_version(source)), describe(source))
     yield Outcome("series", tuple(_folders(listed)), ", ".join(series.name for series in listed))
     yield Outcome("no overlay file exists in the base", tuple(_collisions(source, overlay)), f"{len(overlay)} files")
     yield Outcome("each overlay file is introduced once", tuple(_introductions(every, overlay)))
-    yield Outcome("patches apply, no fuzz, no offset", tuple(_application(source, every)), f"{len(every)} patches")
+    exactly = "no fuzz, no offset" if is_debians(source) else "no fuzz"
+    yield Outcome(f"patches apply, {exactly}", tuple(_application(source, every)), f"{len(every)} patches")
     yield Outcome("no Signed-off-by", tuple(_signed(every, overlay)))
     yield Outcome("names: exported ferry_ or migrc_, none of upstream's", tuple(_names(every, overlay)))
     lengths = function_lengths(overlay)
@@ -74,7 +77,7 @@ def _series(source: Source, series: Series) -> Iterator[Outcome]:
     if wrong or not series.patches:
         return
     with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
-        mails = gitrepo.export(source, series.name, Path(scratch), signoff=False)[bool(series.cover[0]):]
+        mails = gitrepo.export(source, series.name, Path(scratch), signer=_SIGNER)[bool(series.cover[0]):]
         yield Outcome(f"{series.name} exports, and git am takes it", tuple(_taken(source, series, mails)))
         yield Outcome(f"{series.name} passes checkpatch --strict", tuple(_checkpatch(source, mails)))
 
@@ -112,7 +115,7 @@ def _introductions(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterato
 def _application(source: Source, series: Sequence[Patch], *, exact: bool = True) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
         try:
-            patches.apply_onto(source, series, Path(scratch), exact=exact and source.version == base().version)
+            patches.apply_onto(source, series, Path(scratch), exact=exact and is_debians(source))
         except InfraError as error:
             yield error.cause
 
@@ -194,7 +197,7 @@ def describe_lengths(lengths: dict[str, int], overlay: dict[str, Path]) -> str:
 
 def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:
     """Check the exported mails, which contain both the overlay files and the hooks."""
-    command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict", "--no-signoff"]
+    command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict"]
     # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file. The source is no git
     # repository, in which checkpatch could look up the commit of a Fixes: tag.
     command += ["--terse", "--show-types", "--no-summary", "--color=never",

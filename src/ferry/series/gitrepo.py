@@ -29,16 +29,31 @@ _REVISIONS = f"{BASE_TAG}..HEAD"
 _START = "ferry-series"
 """Marks the commit before the first patch of the series to export."""
 
-_IDENTITY = {
-    f"GIT_{role}_{key}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for key, value in (("NAME", "Folio Ferry"), ("EMAIL", "folio-ferry@example.org"))
-}
+
+@dataclass(frozen=True)
+class Person:
+    """An author or committer."""
+
+    name: str
+    email: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        """git's variables that make this person author and committer."""
+        return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER")
+                for key, value in (("NAME", self.name), ("EMAIL", self.email))}
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>"
 
 
-def git(repo: Path, *words: str | Path, stdin: str | None = None, identity: dict[str, str] | None = None) -> str:
-    """Run git in `repo` as `identity`, by default a placeholder. Raises InfraError with git's error message."""
-    env = {**os.environ, **(identity or _IDENTITY)}
+PLACEHOLDER = Person("Folio Ferry", "folio-ferry@example.org")
+"""The author of the stored patches: no mailbox, so it cannot sign off."""
+
+
+def git(repo: Path, *words: str | Path, stdin: str | None = None, person: Person = PLACEHOLDER) -> str:
+    """Run git in `repo` as `person`. Raises InfraError with git's error message."""
+    env = {**os.environ, **person.env}
     try:
         done = subprocess.run(
             ["git", "-c", "core.autocrlf=false", "-c", "commit.gpgsign=false", "-c", "gc.auto=0", *map(str, words)],
@@ -82,10 +97,11 @@ def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
     commit_base(repo, source)
 
 
-def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "") -> None:
+def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "",
+                   author: Person = PLACEHOLDER) -> None:
     """One commit a patch, each with its author, date and message, and with the overlay files it introduces.
 
-    `trailer` is added to each message.
+    `author` is that of the patches that have the placeholder for an author; `trailer` is added to each message.
     """
     overlay = patches.overlay_files()
     for patch in series:
@@ -95,10 +111,10 @@ def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer:
         for name in new:
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(overlay[name], repo / name)
-        _commit(repo, patch, [*patch.files, *new], trailer)
+        _commit(repo, patch, [*patch.files, *new], trailer, author)
 
 
-def _commit(repo: Path, patch: Patch, names: list[str], trailer: str) -> None:
+def _commit(repo: Path, patch: Patch, names: list[str], trailer: str, author: Person) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         message, diff = Path(scratch) / "message", Path(scratch) / "diff"
         fields = git(repo, "mailinfo", "--encoding=UTF-8", message, diff, stdin=patch.text)
@@ -106,9 +122,10 @@ def _commit(repo: Path, patch: Patch, names: list[str], trailer: str) -> None:
         body = re.sub(r"^Overlay:.*\n?", "", message.read_text(), flags=re.MULTILINE).strip()
     if names:
         git(repo, "add", "-A", "-f", "--", *names)
-    author = f"--author={header['Author']} <{header['Email']}>"
+    stored = Person(header["Author"], header["Email"])
+    by = author if stored.email == PLACEHOLDER.email else stored
     text = f"{header['Subject']}\n\n{body}\n" + (f"\n{trailer}\n" if trailer else "")
-    git(repo, "commit", "-q", "--allow-empty", author, f"--date={header['Date']}", "-F", "-", stdin=text)
+    git(repo, "commit", "-q", "--allow-empty", f"--author={by}", f"--date={header['Date']}", "-F", "-", stdin=text)
 
 
 @dataclass(frozen=True)
@@ -269,33 +286,34 @@ def _write_overlay(files: dict[str, Path]) -> None:
             directory.rmdir()
 
 
-def commit_series(repo: Path, source: Source, series: Series) -> None:
+def commit_series(repo: Path, source: Source, series: Series, author: Person = PLACEHOLDER) -> None:
     """A new repository with the files that the series touches: base, prerequisites, _START, one commit a patch."""
     before = patches.prerequisites(series)
     touched_base(repo, source, [*before, *series.patches])
     commit_patches(repo, source, before)
     git(repo, "tag", _START)
-    commit_patches(repo, source, series.patches)
+    commit_patches(repo, source, series.patches, author=author)
 
 
-def export(source: Source, name: str, directory: Path, *, signoff: bool) -> list[Path]:
+def export(source: Source, name: str, directory: Path, *, signer: Person | None = None) -> list[Path]:
     """Write a series as numbered mails, after its cover letter if it has one. Raises UsageError.
 
-    `git am` takes them on a tree of the base with the series' prerequisites.
+    `git am` takes them on a tree of the base with the series' prerequisites. They can be sent if there is a `signer`,
+    who becomes the author of patches without one, and signs them off.
     """
     series = patches.find(name)
     if not series.patches:
         raise UsageError(f"the series {name} is empty", hint=f"add a patch to {patches.series_dir() / name}")
     if directory.exists() and any(directory.glob("*.patch")):
         raise UsageError(f"{directory} holds patches already", hint="another directory, or remove them")
-    identity = _signer() if signoff else _IDENTITY
+    person = signer or PLACEHOLDER
     with tempfile.TemporaryDirectory(prefix="ferry-export-") as scratch:
         repo = Path(scratch)
-        commit_series(repo, source, series)
+        commit_series(repo, source, series, person)
         directory.mkdir(parents=True, exist_ok=True)
         words = ["format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit"]
-        words += ["--cover-letter"] * bool(series.cover[0]) + ["--signoff"] * signoff
-        git(repo, *words, "-o", directory.absolute(), f"{_START}..HEAD", identity=identity)
+        words += ["--cover-letter"] * bool(series.cover[0]) + ["--signoff"] * bool(signer)
+        git(repo, *words, "-o", directory.absolute(), f"{_START}..HEAD", person=person)
     written = sorted(directory.glob("*.patch"))
     if series.cover[0]:
         _fill_cover(written[0], series)
@@ -314,15 +332,20 @@ def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
             raise InfraError(f"after git am of the mails of {series.name} the tree differs from that of the series")
 
 
-def _signer() -> dict[str, str]:
-    """The identity of the user, who signs off."""
-    done = subprocess.run(["git", "var", "GIT_COMMITTER_IDENT"], capture_output=True, text=True, check=False)
-    match = re.match(r"(.*) <(.*)> \d+", done.stdout)
+def signer() -> Person:
+    """The user, as git's configuration or environment says. Raises UsageError if neither does, or for the placeholder.
+
+    git would make up an address from the names of user and host: useConfigOnly forbids that.
+    """
+    command = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = re.match(r"(.+) <(.+@.+)> \d+", done.stdout)
+    hint = 'git config --global user.name "Your Name"; git config --global user.email you@your.domain'
     if done.returncode or not match:
-        raise UsageError(
-            "git has no user name and address to sign off with", hint="git config user.name, user.email"
-        )
-    return {"GIT_COMMITTER_NAME": match[1], "GIT_COMMITTER_EMAIL": match[2]}
+        raise UsageError("git has no user.name and user.email to sign off with", hint=hint)
+    if match[2] == PLACEHOLDER.email:
+        raise UsageError(f"git's user.email is {match[2]}, which is no mailbox: it cannot sign off", hint=hint)
+    return Person(match[1], match[2])
 
 
 def _fill_cover(mail: Path, series: Series) -> None:

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-MIGRATOR = frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "linux/copy_nontemporal.h"})
+MIGRATOR = frozenset({"linux/ferry.h", "linux/ferry_claim.h", "linux/ferry_mtcopy.h", "linux/ferry_sysfs.h",
+                      "linux/copy_nontemporal.h"})
 """The headers of the overlay that parts share."""
 HEADERS = {
     "mm/ferry": frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "trace/events/ferry.h"}),
-    "mm/ferry_runs": frozenset({"linux/ferry_sysfs.h", "linux/migrc.h", "mm/migrate.h"}),
+    "mm/ferry_runs": frozenset({"linux/ferry.h", "linux/ferry_sysfs.h", "linux/migrc.h", "mm/migrate.h"}),
     "mm/migrc": frozenset({"linux/ferry_sysfs.h", "linux/migrc.h", "linux/migrc_check.h", "linux/migrc_file.h",
                            "linux/migrc_types.h"}),
     "mm/zone_device_init": frozenset({"linux/copy_nontemporal.h"}),

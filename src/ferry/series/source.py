@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The base kernel's source: fetched once, verified, unpacked into the cache, never edited there.
 
-It comes from Debian by an apt configuration of its own, which leaves the system's alone, or from --source: a tarball,
-a Debian package, a directory or a git tree whose Makefile says a supported version.
+It comes from Debian's mirror by an apt configuration of its own, which leaves the system's alone, or from the addresses
+in kernel/base.toml; or from --source: a tarball, a Debian package, a directory or a git tree whose Makefile says a
+supported version.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,17 @@ def base() -> Base:
     return Base(kernel["version"], kernel["oldest"], kernel["newest"], raw["series"], raw["debian"])
 
 
+def is_debians(source: Source) -> bool:
+    """Whether this is the source of kernel/base.toml, which has Debian's own patches."""
+    return source.key == str(base().debian["tarball_sha256"])[:16]
+
+
+def describe(source: Source) -> str:
+    """The source in words: "Linux 7.3.4 with Debian's patches (7.3.4-1~bpo13+1)"."""
+    return f"Linux {source.version} " + (
+        f"with Debian's patches ({base().debian['version']})" if is_debians(source) else "of --source")
+
+
 def makefile_version(tree: Path) -> str:
     """The version in a tree's Makefile, such as "7.3.4" or "7.4.0-rc1". Raises UsageError if it has none."""
     makefile = tree / "Makefile"
@@ -95,9 +108,7 @@ def _from_debian() -> Source:
     key = str(wanted.debian["tarball_sha256"])[:16]
 
     def unpack(into: Path) -> None:
-        package = apt.download(wanted.debian, hint=wanted.hint)
-        _unpack_deb(package, into, str(wanted.debian["tarball_sha256"]))
-        package.unlink()
+        _unpack_deb(apt.download(wanted.debian), into, str(wanted.debian["tarball_sha256"]))
 
     return _cached(key, unpack, int(wanted.debian["unpacked_bytes"]) + 2 * int(wanted.debian["download_bytes"]))
 
@@ -131,12 +142,42 @@ def _cached(key: str, unpack: Callable[[Path], None], needed_bytes: int) -> Sour
     """The tree of that key, unpacked by `unpack(directory)` unless it is in the cache."""
     home = paths.cache_dir() / "source" / key
     with paths.lock("source"):
-        if not home.is_dir():
+        if not paths.use(home):
             paths.need_disk(paths.cache_dir(), needed_bytes, "unpacking the kernel's source")
             with paths.publish(home) as scratch:
                 unpack(scratch)
                 check_version(makefile_version(scratch))
+            _stamp(home).unlink(missing_ok=True)
+        if not _stamp(home).is_file():
+            _stamp(home).touch()
+            newest = max(time.time_ns(), *(ns for _, ns in _times(home)))
+            os.utime(_stamp(home), ns=(newest, newest))
     return Source(home, makefile_version(home), key)
+
+
+def check_unchanged(source: Source) -> None:
+    """Raises InfraError if a file of the source was edited in place: trees have hard links to the same file."""
+    if not _stamp(source.path).is_file():
+        return
+    unpacked = _stamp(source.path).stat().st_mtime_ns
+    if edited := sorted(name for name, ns in _times(source.path) if ns > unpacked):
+        trees = paths.cache_dir() / "trees" / source.key
+        raise InfraError(f"{edited[0]} was edited in the cache" + f" (and {len(edited) - 1} more)" * (len(edited) > 1)
+                         + f": {source.path} must stay as it was unpacked",
+                         hint=f"./ferry series checkout DIR makes a tree to edit; rm -r {source.path} {trees}")
+
+
+def _stamp(home: Path) -> Path:
+    """A file with the time after which no file of the source changes."""
+    return home.with_name(f"{home.name}.unpacked")
+
+
+def _times(home: Path) -> Iterator[tuple[str, int]]:
+    """The name and the time of modification (ns) of each file."""
+    for root, _, files in os.walk(home):
+        for name in files:
+            path = os.path.join(root, name)
+            yield os.path.relpath(path, home), os.lstat(path).st_mtime_ns
 
 
 def _sha256(path: Path) -> str:

@@ -18,21 +18,25 @@ from ferry import paths, proc, progress
 from ferry.errors import InfraError, UsageError
 from ferry.series import gitrepo, patches
 from ferry.series.patches import Patch
-from ferry.series.source import Source
+from ferry.series.source import Source, check_unchanged
 
 
 def prepare(source: Source, kernel: str) -> Path:
     """The tree to build `kernel` ("stock" or "ferry") from, up to date. The caller holds its lock while building.
 
-    Raises InfraError when a patch does not apply or an overlay file exists in the base.
+    Raises InfraError when a patch does not apply, an overlay file exists in the base, or the base was edited.
     """
-    return source.path if kernel == "stock" else materialise(source, "ferry", patches.load())
+    if kernel == "stock":
+        check_unchanged(source)
+        return source.path
+    return materialise(source, "ferry", patches.load())
 
 
 def materialise(source: Source, name: str, series: Sequence[Patch]) -> Path:
     """The tree called `name`: the base with these patches and the overlay files that they introduce."""
+    check_unchanged(source)
     tree = ferry_tree(source, name)
-    if not tree.is_dir():
+    if not paths.use(tree):
         _link_farm(source.path, tree)
     with tempfile.TemporaryDirectory(prefix="ferry-apply-", dir=paths.cache_dir()) as scratch:
         _sync(source.path, tree, _wanted_files(source, series, Path(scratch)))

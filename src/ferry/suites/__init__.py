@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ferry.suites import (
+    bench_smoke,
     dma,
     integrity,
+    kcsan,
     kunit,
     lint,
     memmap,
     migrc,
+    models,
     module_switch,
     outside,
     pytest,
@@ -20,6 +23,7 @@ from ferry.suites import (
     selftests,
     series,
     smoke,
+    soak,
 )
 from ferry.suites.context import Context
 from ferry.suites.result import Result
@@ -48,6 +52,7 @@ class Suite:
 ALL = (
     Suite(lint.NAME, "ruff, mypy --strict, layers; guest/ builds without a warning", HOST, lint.run),
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
+    Suite(models.NAME, "models of migrc and dcbm hold, and spin finds each fault in them", HOST, models.run),
     Suite(series.NAME, "ferry series check --build", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
@@ -61,12 +66,18 @@ ALL = (
           migrc.run_faults, also=migrc.ALSO),
     Suite(dma.FAULTS_NAME, "fault injection in DMA engines and their drivers", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
+    Suite(bench_smoke.NAME, "each benchmark, as short as it can be: samples, rows, table", "x86-numa", bench_smoke.run),
     Suite(module_switch.NAME, "switch migrators and runs, and unload mtcopy, under load", "x86-numa", module_switch.run,
           alongside=True),
     Suite(smoke.ARM64_NAME, "KUnit, selftests, integrity and module_switch, short, on arm64", smoke.ARM64_BOARD,
           smoke.run_arm64),
-    Suite(outside.NAME, "the kernel tree's selftests: nothing worse than on the unpatched kernel", "x86-numa",
+    Suite(kcsan.NAME, "no data race in our code, under the loads of the other suites", kcsan.BOARD, kcsan.run,
+          by_name=True),
+    Suite(outside.NAME, "programs that are not ours: nothing worse than on the unpatched kernel", "x86-numa",
           outside.run, by_name=True),
+    Suite(kunit.TAGS_NAME, "the copy phase resets KASAN's hardware tags", "arm64-mte", kunit.run_tags, by_name=True),
+    Suite(soak.NAME, "memory moves for an hour while everything happens to it; nothing is wrong or left", "x86-numa",
+          soak.run, also=soak.ALSO, by_name=True),
 )
 
 #: With --quick: for daily work.
@@ -74,4 +85,5 @@ QUICK = (
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(smoke.NAME, "selftests, integrity and module_switch, short, in one boot", "x86-numa", smoke.run),
+    Suite(soak.NAME, "the soak in three minutes", "x86-numa", soak.run, also=soak.ALSO, by_name=True),
 )

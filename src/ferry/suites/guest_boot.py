@@ -25,7 +25,15 @@ _MARK = "ferry-test-job"
 
 #: If the host does not run an emulated CPU for a while, the guest takes it for locked up. Both detectors therefore have
 #: their longest timeouts (s): a real lockup does not end.
-LOCKUP_TIMEOUTS = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300")
+LOCKUP_TIMEOUTS = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300", "workqueue.watchdog_thresh=120")
+
+#: Checks of debug-numa.config that the command line turns on.
+CHECKS = ("page_poison=1",)
+
+#: kmemleak reports an object that was unreachable, and did not change, in two scans; it ignores the last 5 s.
+_SCAN_FOR_LEAKS = """\
+leaks=/sys/kernel/debug/kmemleak
+if [ -e $leaks ]; then sleep 5; echo scan >$leaks; echo scan >$leaks; cat $leaks; fi"""
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,8 @@ def debug_kernel(context: Context) -> Kernel:
 
 
 def load(kernel: Kernel, module: str = MODULE) -> str:
-    """The shell line that loads a module."""
-    return f"insmod {shlex.quote(str(kernel.modules[module]))}"
+    """The shell line that loads a module unless it is loaded."""
+    return f"grep -q '^{module} ' /proc/modules || insmod {shlex.quote(str(kernel.modules[module]))}"
 
 
 def select(migrator: str, **settings: object) -> tuple[str, ...]:
@@ -68,11 +76,11 @@ def write(setting: str, value: int) -> tuple[str, ...]:
 
 def run_jobs(
     context: Context, kernel: Kernel, jobs: Sequence[Job], name: str, expected: Sequence[splat.Report] = (),
-    append: Sequence[str] = (),
+    append: Sequence[str] = (), silence_s: float | None = None,
 ) -> list[Result]:
     """Boot once, run the jobs in turn, return all their results and the boot's own.
 
-    `expected`: see boot.boot(); `append` are words for the kernel's command line.
+    `expected` and `silence_s`: see boot.boot(); `append` are words for the kernel's command line.
     """
     share = context.logs / name
     share.mkdir(parents=True)
@@ -82,7 +90,7 @@ def run_jobs(
     try:
         with progress.stage(f"{name}: {len(jobs)} runs on {context.board.name}") as stage:
             boot.boot(context.board, kernel, script(jobs), timeout_s=limit, share=share,
-                      append=(*LOCKUP_TIMEOUTS, *append), expected=expected,
+                      append=(*LOCKUP_TIMEOUTS, *CHECKS, *append), expected=expected, silence_s=silence_s,
                       on_line=_Follower(stage, [job.name for job in jobs]),
                       carry=[file for job in jobs for file in job.files])
         end = passed(suite, f"{name}: no splat", time.monotonic() - started, share / "console.log")
@@ -106,8 +114,8 @@ class _Follower:
 
 
 def script(jobs: Sequence[Job]) -> str:
-    """The shell lines for all jobs; after a job that fails the next one still runs."""
-    return "\n".join(line for job in jobs for line in _job_lines(job))
+    """The shell lines for all jobs, then a search for memory leaks; after a job that fails the next one still runs."""
+    return "\n".join((*(line for job in jobs for line in _job_lines(job)), _SCAN_FOR_LEAKS))
 
 
 def _job_lines(job: Job) -> list[str]:

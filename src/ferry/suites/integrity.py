@@ -14,7 +14,8 @@ from ferry.vm import guest_programs
 
 NAME = "integrity"
 LOAD_S = 30
-QUICK_LOAD_S = 10
+#: If the user does not name the suite.
+SHORT_LOAD_S = 10
 #: In addition to the time under load: to touch the memory, to stop the stressors, and for the final checks.
 AROUND_S = 120
 #: In the first run of a boot the kernel allocates memory that it keeps (slabs, stacks, inodes): that is no leak.
@@ -49,8 +50,13 @@ def _mtcopy(context: Context, kernel: Kernel, threads: int, nontemporal: str) ->
 
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
-    seconds = QUICK_LOAD_S if context.quick else LOAD_S
+    seconds = load_s(context)
     return Job(NAME, name, _command(context, seconds), seconds + AROUND_S, setup, migrator)
+
+
+def load_s(context: Context) -> int:
+    """Seconds of load in one job."""
+    return LOAD_S if context.thorough else SHORT_LOAD_S
 
 
 def _command(context: Context, seconds: int, *more: str) -> str:

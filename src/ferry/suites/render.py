@@ -67,4 +67,5 @@ def _document(runs: Sequence[SuiteRun], logs: Path) -> dict[str, Any]:
 
 def _record(result: Result) -> dict[str, object]:
     return {"suite": result.suite, "name": result.name, "outcome": str(result.outcome), "reason": result.reason,
-            "duration_s": round(result.seconds, 3), "log": str(result.log) if result.log else None}
+            "duration_s": round(result.seconds, 3), "log": str(result.log) if result.log else None,
+            **result.compared}

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,7 +24,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One test. `reason` tells why it failed or was skipped; `status` is the exit status if it failed."""
+    """One test. `reason` tells why it failed or was skipped; `status` is the exit status if it failed.
+
+    `compared`, of a test that ran on two kernels, has its outcomes on each, as further columns.
+    """
 
     suite: str
     name: str
@@ -33,6 +36,7 @@ class Result:
     seconds: float = 0.0
     log: Path | None = None
     status: int = TestFailure.status
+    compared: Mapping[str, str] = field(default_factory=dict)
 
 
 def passed(suite: str, name: str, seconds: float = 0.0, log: Path | None = None) -> Result:

@@ -18,7 +18,6 @@ ALSO = ("zcu102", "x86-kasan")
 PAGES = 1_000_000
 REST_MS = 1000
 PAGES_S = 7200
-LOAD_S = 30
 AROUND_S = 180
 
 
@@ -36,7 +35,7 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
 
 
 def _job(context: Context, name: str, migrc: int, setup: tuple[str, ...] = (), migrator: str = "") -> Job:
-    return Job(NAME, name, _command(context, migrc, ""), LOAD_S + AROUND_S, setup, migrator)
+    return Job(NAME, name, _command(context, migrc, ""), integrity.load_s(context) + AROUND_S, setup, migrator)
 
 
 def _million(context: Context) -> Job:
@@ -47,5 +46,5 @@ def _million(context: Context) -> Job:
 def _command(context: Context, migrc: int, more: str) -> str:
     script = guest_programs.script_line("runs.sh", migrc)
     disk = guest_programs.script_line("with-ext4.sh", integrity.DISK_MIB)
-    return (f"{script} {disk} {integrity.program(context)} --seconds {LOAD_S}"
+    return (f"{script} {disk} {integrity.program(context)} --seconds {integrity.load_s(context)}"
             f" --leak-kb {integrity.WARMUP_LEAK_KIB} --file @{more}")

@@ -11,7 +11,7 @@ from ferry.errors import InfraError
 from ferry.kernel import toolchain
 from ferry.kernel.build import Kernel
 from ferry.series import patches, source
-from ferry.suites import guest_boot
+from ferry.suites import guest_boot, integrity
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
@@ -23,11 +23,12 @@ HEADERS = ("tools/testing/selftests", "tools/testing/selftests/kselftest", "tool
 #: One program, on an emulated debug kernel.
 TEST_S = 120
 DISK_MIB = 16
+TUTORIAL, TUTORIAL_S = "ferry_plain", 5
 
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
-    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
+    return guest_boot.run_jobs(context, kernel, [*jobs(context, kernel), _tutorial(context, kernel)], NAME)
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
@@ -37,6 +38,14 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
         Job(NAME, program.name, _on_disk(program), TEST_S, setup=loads, files=(program,))
         for program in _programs(context)
     ]
+
+
+def _tutorial(context: Context, kernel: Kernel) -> Job:
+    """The migrator of docs/tutorials/write-a-migrator.md, while integrity checks each byte."""
+    program = guest_programs.programs(context.board.arch)["integrity"]
+    command = guest_programs.script_line("tutorial.sh", kernel.modules[TUTORIAL], program, "--seconds", TUTORIAL_S,
+                                         "--only", "read,write", "--leak-kb", integrity.WARMUP_LEAK_KIB)
+    return Job(NAME, "tutorial", command, TUTORIAL_S + integrity.AROUND_S)
 
 
 def _on_disk(program: Path) -> str:

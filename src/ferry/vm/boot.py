@@ -7,7 +7,6 @@ command's exit status comes back through a file in that directory: a guest that 
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from ferry import boards, proc, progress
 from ferry.boards import Board
 from ferry.errors import InfraError, Splat, TimedOut
 from ferry.kernel.build import Kernel
-from ferry.vm import initramfs, qemu, splat, tcg
+from ferry.vm import initramfs, qemu, splat, tcg, uml
 from ferry.vm.device_models import attached
 
 _STATUS = ".ferry-status"
@@ -93,16 +92,15 @@ def _boot_once(
     console = share / "console.log"
     try:
         with _prepared(board, kernel, share, append, carry) as (line, bring_back):
-            # Without these, virtme-ng would read the user's configuration file and QEMU would look for a sound card.
-            env = {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none", "TERM": "dumb"}
+            env = {**qemu.ENVIRONMENT, "TERM": "dumb"}
             proc.run(line, log=console, timeout=timeout_s, silence=silence_s, dying=splat.crippling, progress=on_line,
                      cwd=share, env=env)
             missing = bring_back()
     except TimedOut as error:
-        _raise_splat(console, expected)
+        splat.refuse(console, expected)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
-    _raise_splat(console, expected)
+    splat.refuse(console, expected)
     return BootResult(_status(board, share, console, missing), console, share)
 
 
@@ -115,7 +113,7 @@ def _prepared(
         with initramfs.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
             yield started.line, started.bring_back
     else:
-        make_line = _uml_line if board.runner == "uml" else qemu.command_line
+        make_line = uml.command_line if board.runner == "uml" else qemu.command_line
         with attached(board, share) as equipped:
             yield make_line(equipped, kernel, share, append, _SCRIPT), lambda: ""
 
@@ -134,13 +132,6 @@ def _write_script(share: Path, command: str) -> None:
     script.chmod(0o755)
 
 
-def _raise_splat(console: Path, expected: Sequence[splat.Report]) -> None:
-    found = splat.scan(console.read_text(errors="replace"), expected) if console.is_file() else []
-    if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)
-
-
 def _status(board: Board, share: Path, console: Path, missing: str) -> int:
     try:
         return int((share / _STATUS).read_text())
@@ -153,20 +144,3 @@ def _status(board: Board, share: Path, console: Path, missing: str) -> int:
             hint="./ferry doctor",
             log=console,
         ) from error
-
-
-def _uml_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
-    """UML's init is a script: it mounts the share over the host's root, runs the command and powers off."""
-    init = share / ".ferry-init"
-    quoted = shlex.quote(str(share))
-    init.write_text(
-        "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t debugfs none /sys/kernel/debug\n"
-        "mount -t tmpfs tmpfs /dev/shm 2>/dev/null\n"
-        f"mount -t hostfs -o {quoted} none {quoted}\nsh {quoted}/{script}\n"
-        # Powering off by sysrq needs no program of an init system.
-        "sync\nexec poweroff -f 2>/dev/null || echo o >/proc/sysrq-trigger\nsleep 5\n"
-    )
-    init.chmod(0o755)
-    line: list[str | Path] = [kernel.image, f"mem={board.memory_mib}M", f"ncpus={board.cpus}", "root=/dev/root"]
-    line += ["rootfstype=hostfs", "ro", f"init={init}", "con=null", "con0=null,fd:1", "console=tty0", "panic=-1"]
-    return [*line, *board.append, *append]

@@ -21,16 +21,21 @@ def programs(arch: str = "x86_64") -> dict[str, Path]:
     Raises InfraError with the compiler's first error.
     """
     home = paths.cache_dir() / "guest" / _key(paths.repo_root() / "guest", arch)
-    if not home.is_dir():
+    if not paths.use(home):
         with paths.lock("guest"):
-            if not home.is_dir():
+            if not paths.use(home):
                 _build(paths.repo_root() / "guest", home, arch)
     return {path.name: path for path in sorted(home.iterdir()) if os.access(path, os.X_OK) and path.is_file()}
 
 
 def script_line(name: str, *arguments: object) -> str:
     """The shell line that runs a script of guest/scripts."""
-    return shlex.join(["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)])
+    return shlex.join(script_words(name, *arguments))
+
+
+def script_words(name: str, *arguments: object) -> list[str]:
+    """The words of script_line()."""
+    return ["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)]
 
 
 def _sources(directory: Path) -> list[Path]:

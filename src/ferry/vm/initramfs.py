@@ -34,7 +34,8 @@ LARGEST_BYTES = 256 << 20
 """Limit for the files of the initramfs: at boot the guest holds them twice, packed and unpacked."""
 _COVERED = ("/dev", "/proc", "/sys")
 """Mount points of init: they would hide a file packed there."""
-_LINE = "/dev/ttyPS1"
+_LINE = {True: "/dev/ttyPS1", False: "/dev/hvc0"}
+"""The guest's side of the line for the files, of zcu102 and of QEMU's virt machine."""
 _NOT_CARRIED = ("console.log",)
 """Files of the share that the host writes during the boot."""
 
@@ -81,7 +82,8 @@ def prepared(
     scratch.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{board.name}-guest-", dir=scratch) as name:
         home = Path(name)
-        devicetree.compile_to(board, home / "board.dtb")
+        if _has_tree(board):
+            devicetree.compile_to(board, home / "board.dtb")
         write_initramfs(home / "initramfs", board, kernel, share, command, carry)
         yield Guest(_qemu_line(board, kernel, home, append), home / "answer", share)
 
@@ -90,11 +92,26 @@ def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) 
     line: list[str | Path] = [board.emulator, "-M", board.machine, "-m", f"{devicetree.machine_mib(board)}M"]
     line += ["-smp", str(board.cpus)]
     line += ["-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot"]
-    line += ["-serial", "stdio", "-serial", f"file:{home / 'answer'}"]
-    line += ["-kernel", kernel.image, "-dtb", home / "board.dtb", "-initrd", home / "initramfs"]
+    line += ["-serial", "stdio", *_line_for_files(board, home)]
+    line += ["-kernel", kernel.image, "-initrd", home / "initramfs"]
+    line += ["-dtb", home / "board.dtb"] if _has_tree(board) else []
     # QEMU adds a node to the device tree with the machine's memory in one piece from address 0 on: mem= limits it.
     own = f"mem={board.memory_mib}M"
     return [*line, "-append", " ".join((*board.append, own, *append)), *board.qemu_options]
+
+
+def _has_tree(board: Board) -> bool:
+    """Whether the board has a device tree of ours; QEMU's virt machine makes one."""
+    return not board.machine.startswith("virt")
+
+
+def _line_for_files(board: Board, home: Path) -> list[str]:
+    """QEMU's options for the line over which the guest's files return."""
+    answer = home / "answer"
+    if _has_tree(board):
+        return ["-serial", f"file:{answer}"]
+    return ["-chardev", f"file,id=answer,path={answer}", "-device", "virtio-serial-device",
+            "-device", "virtconsole,chardev=answer"]
 
 
 def write_initramfs(
@@ -112,7 +129,8 @@ def write_initramfs(
     if size > LARGEST_BYTES:
         raise UsageError(f"{share} and the kernel's modules are {size >> 20} MiB; {board.name} takes "
                          f"{LARGEST_BYTES >> 20} MiB of files", hint="--share DIR with less in it")
-    init = _INIT.format(now=int(time.time()), line=_LINE, share=shlex.quote(str(share)), command=command)
+    init = _INIT.format(now=int(time.time()), line=_LINE[_has_tree(board)], share=shlex.quote(str(share)),
+                        command=command)
     with target.open("wb") as out:
         archive = Writer(out)
         # init prints errors to it before it has mounted /dev.

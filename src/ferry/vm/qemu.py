@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -15,19 +16,24 @@ from ferry.debian import packages
 from ferry.kernel.build import Kernel
 from ferry.vm import kvm
 
+ENVIRONMENT = {"VIRTME_NG_CONFIG": os.devnull, "QEMU_AUDIO_DRV": "none"}
+"""Without it, virtme-ng would read the user's configuration file and QEMU would look for a sound card."""
 NVDIMM_IMAGE = "nvdimm"
 """The NVDIMM's file in the run's directory, while a guest runs."""
 GUEST_MIB = 1024
 """Memory of each node beside the struct pages of the private device: 64 bytes for every 4096."""
 
 
-def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
+def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str],
+                 script: str | None) -> list[str | Path]:
+    """The line that runs a script of the share, or a shell on the terminal, with QEMU's monitor, if there is none."""
     newer = packages.qemu_with_vfio_user() if board.devices else None
     # virtme-ng's own error message does not name it.
     if not newer and not shutil.which(packages.QEMU):
         raise proc.missing_program(packages.QEMU)
     use_kvm = kvm.used(board, kernel.image)
-    line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p", "--disable-monitor"]
+    line: list[str | Path] = ["vng", "--verbose", "--disable-microvm", "--force-9p"]
+    line += [] if script is None else ["--disable-monitor"]
     line += [] if use_kvm else ["--disable-kvm"]
     line += ["--qemu", newer] if newer else []
     # A socket for each node with CPUs: the kernel warns if nodes share a last-level cache.
@@ -41,7 +47,7 @@ def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str
     options = [*([] if use_kvm or not board.qemu_cpu else ["-cpu", board.qemu_cpu]), *_tier_options(board)]
     options += board.qemu_options
     line += [f"--qemu-opts={shlex.join(options)}"] if options else []
-    return [*line, "--exec", f"sh {shlex.quote(str(share / script))}"]
+    return line if script is None else [*line, "--exec", f"sh {shlex.quote(str(share / script))}"]
 
 
 def _numa_node(board: Board, node: Node) -> str:
@@ -70,8 +76,6 @@ def _tier_options(board: Board) -> list[str]:
             options += ["-numa", f"{path},data-type=access-latency,latency={node.latency_ns}"]
             options += ["-numa", f"{path},data-type=access-bandwidth,bandwidth={node.bandwidth_mibps}M"]
     return options
-
-
 
 
 def with_nvdimm(board: Board, gib: int, run_dir: Path) -> Board:

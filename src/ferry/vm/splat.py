@@ -6,6 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.errors import Splat
 
 _STAMP = r"\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? "
 """printk's time stamp, which distinguishes the kernel's lines from those of programs. A program's output can precede it
@@ -23,6 +26,9 @@ _KINDS: list[tuple[str, str]] = [
     ("RCU stall", r"rcu: INFO: .*(?:stall|starved)|INFO: rcu\S* .*stall"),
     ("hung task", r"INFO: task .* blocked for more than"),
     ("UBSAN", r"UBSAN: "),
+    ("write to a free page", r"pagealloc: (?:single bit error|memory corruption)"),
+    ("memory leak", r"kmemleak: \d+ new suspected memory leaks"),
+    ("a check that ended", r"DMA-API: .*disabl|ODEBUG: Out of memory|kmemleak: .*detector disabled"),
     ("panic", r"Kernel panic - not syncing"),
     ("Oops", r"(?:Oops|Internal error): |general protection fault|Unable to handle kernel"),
     ("BUG", r"(?:kernel )?BUG(?: at |: )"),
@@ -49,6 +55,11 @@ class Found:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
+
+    @property
+    def crippling(self) -> bool:
+        """Whether the kernel may never finish its command after it."""
+        return self.kind in _CRIPPLING
 
 
 def _kind(line: str) -> str | None:
@@ -97,6 +108,14 @@ def scan(log: str, expected: Sequence[Report] = ()) -> list[Found]:
             text = (_stripped(line) or line).strip()
             found.append(Found(kind, number, text, tuple(lines[number : number + CONTEXT_LINES])))
     return found
+
+
+def refuse(console: Path, expected: Sequence[Report] = ()) -> None:
+    """Raises Splat, which names the first one, if the console log has one that is not expected."""
+    found = scan(console.read_text(errors="replace"), expected) if console.is_file() else []
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise Splat(f"kernel splat: {found[0]}{more}, line {found[0].line}", hint="read the log", log=console)
 
 
 def _complete(lines: Sequence[str], report: Report) -> list[int]:

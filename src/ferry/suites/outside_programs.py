@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The programs of the suite `outside`: the mm selftests of the kernel's tree, and Debian's stress-ng, fio and trinity.
+
+Each has parameters that keep it short on an emulated debug kernel. The selftests reserve huge pages and write the
+settings that they need themselves, as root; the tree's own script, run_vmtests.sh, has longer ones.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ferry.debian import packages
+from ferry.kernel import tree_selftests
+from ferry.vm import guest_programs
+
+DISK_MIB = 256
+STRESS_NG_S = 20
+FIO_S = 20
+TRINITY_S = 600
+
+
+@dataclass(frozen=True)
+class Program:
+    """An outside program: `command` is a shell line that prints KTAP, and is killed after `seconds`.
+
+    `module` is a module of the kernel that it needs. One that is `alone` has a boot of its own.
+    """
+
+    name: str
+    seconds: int
+    command: str
+    module: str = ""
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Selftest:
+    """A program of the tree's mm selftests with its arguments; `case` distinguishes runs of one program."""
+
+    program: str
+    seconds: int
+    arguments: str = ""
+    case: str = ""
+    module: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}-{self.case}" if self.case else self.program
+
+
+SELFTESTS = (
+    Selftest("migration", 600),
+    Selftest("rmap", 600),
+    Selftest("ksm_functional_tests", 300),
+    Selftest("ksm_tests", 300, "-M -p 10", "merge"),
+    Selftest("ksm_tests", 300, "-U", "unmerge"),
+    Selftest("ksm_tests", 300, "-Z -p 10 -z 0", "zero"),
+    Selftest("ksm_tests", 300, "-Z -p 10 -z 1", "use_zero_pages"),
+    Selftest("ksm_tests", 300, "-N -m 1", "across_nodes"),
+    Selftest("ksm_tests", 300, "-N -m 0", "within_node"),
+    Selftest("ksm_tests", 300, "-P -s 16", "time"),
+    Selftest("ksm_tests", 300, "-H -s 16", "time_huge"),
+    Selftest("ksm_tests", 300, "-D -s 16", "unmerge_time"),
+    Selftest("ksm_tests", 300, "-C", "cow_time"),
+    Selftest("uffd-unit-tests", 900),
+    # MiB, bounces.
+    Selftest("uffd-stress", 300, "anon 8 4", "anon"),
+    Selftest("uffd-stress", 300, "shmem 8 4", "shmem"),
+    Selftest("uffd-stress", 300, "shmem-private 8 4", "shmem-private"),
+    Selftest("uffd-stress", 300, "hugetlb 64 4", "hugetlb"),
+    Selftest("uffd-stress", 300, "hugetlb-private 64 4", "hugetlb-private"),
+    Selftest("cow", 1800),
+    Selftest("gup_longterm", 600),
+    Selftest("mremap_test", 600),
+    Selftest("guard-regions", 300),
+    Selftest("merge", 300),
+    Selftest("madv_populate", 300),
+    Selftest("process_madv", 300),
+    Selftest("soft-dirty", 300),
+    Selftest("pagemap_ioctl", 600),
+    Selftest("split_huge_page_test", 600),
+    Selftest("folio_split_race_test", 600),
+    # Seconds, MiB.
+    Selftest("transhuge-stress", 300, "-d 20 512"),
+    Selftest("khugepaged", 900),
+    Selftest("compaction_test", 300),
+    Selftest("hugetlb-mmap", 300, "64"),
+    Selftest("hugetlb-shm", 300),
+    Selftest("hugetlb-mremap", 300, "64"),
+    Selftest("hugetlb-madvise", 300),
+    Selftest("hugetlb_dio", 300),
+    Selftest("hugetlb_fault_after_madv", 300),
+    Selftest("hugetlb_madv_vs_map", 300),
+    Selftest("hmm-tests", 900, module="test_hmm"),
+    # These poison pages for good.
+    Selftest("memory-failure", 300),
+    Selftest("hugetlb-soft-offline", 300),
+    Selftest("hugetlb-read-hwpoison", 300),
+)
+
+#: KSM has no stressor in stress-ng: `vm` verifies memory that it declares mergeable. `memhotplug` is the last, because
+#: it may leave memory offline.
+STRESSORS: Mapping[str, str] = {
+    "numa": "--numa 2",
+    "mremap": "--mremap 2 --mremap-bytes 8M",
+    "userfaultfd": "--userfaultfd 2 --userfaultfd-bytes 8M",
+    "ksm": "--vm 2 --vm-bytes 16M --vm-madvise mergeable",
+    "vm-splice": "--vm-splice 2",
+    "mmapfork": "--mmapfork 1",
+    "madvise": "--madvise 2",
+    "memhotplug": "--memhotplug 1",
+}
+
+#: With mmap, moveall moves the file's own pages; psync leaves them to compaction; libaio pins fio's buffers.
+ENGINES: Mapping[str, str] = {
+    "psync": "--ioengine=psync",
+    "mmap": "--ioengine=mmap",
+    "libaio": "--ioengine=libaio --iodepth=8 --direct=1",
+}
+
+
+def all_programs() -> list[Program]:
+    """Build or fetch the programs. Raises InfraError."""
+    return [*_selftests(), *_packaged()]
+
+
+def _selftests() -> list[Program]:
+    built = tree_selftests.programs(tuple(dict.fromkeys(test.program for test in SELFTESTS)))
+    return [Program(test.name, test.seconds, _on_ext4(_copied(built[test.program], test.arguments)), test.module)
+            for test in SELFTESTS]
+
+
+def _packaged() -> list[Program]:
+    moveall = str(guest_programs.programs()["moveall"])
+    stress_ng = packages.run_unpacked(packages.with_libraries("stress-ng"), "usr/bin/stress-ng")
+    fio = packages.run_unpacked(packages.with_libraries("fio"), "usr/bin/fio")
+    trinity = packages.with_libraries("trinity") / "usr/bin/trinity"
+
+    def moving(script: str, *arguments: object) -> str:
+        return shlex.join([moveall, *guest_programs.script_words(script, *arguments)])
+
+    stress = moving("stress-ng.sh", shlex.join(stress_ng), STRESS_NG_S, *_cases(STRESSORS))
+    verified = moving("fio.sh", shlex.join(fio), FIO_S, *_cases(ENGINES))
+    return [
+        Program("fio-ext4", 600, _on_ext4(verified)),
+        Program("fio-tmpfs", 600, f"cd /dev/shm && {verified}"),
+        Program("stress-ng", 120 + 4 * STRESS_NG_S * len(STRESSORS), stress),
+        Program("trinity", TRINITY_S + 300, moving("trinity.sh", trinity, TRINITY_S), alone=True),
+    ]
+
+
+def _cases(options: Mapping[str, str]) -> Sequence[str]:
+    return [f"{name}={words}" for name, words in options.items()]
+
+
+def _copied(path: Path, arguments: str) -> str:
+    """A program that is copied to the current directory, where it also finds itself."""
+    return f"cp {shlex.quote(str(path))} . && exec ./{path.name}" + (f" {arguments}" if arguments else "")
+
+
+def _on_ext4(line: str) -> str:
+    return guest_programs.script_line("with-ext4.sh", DISK_MIB, "sh", "-c", f'cd "$0" && {line}', "@")
