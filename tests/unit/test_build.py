@@ -33,8 +33,8 @@ def base(tmp_path: Path) -> Source:
 @pytest.fixture
 def board() -> Board:
     return dataclasses.replace(boards.load("x86-numa"), configs=("base",), ferry_configs=("ferry",),
-                               debug_configs=("debug",), ferry_debug_configs=(), external=(), image="vmlinux",
-                               targets=("vmlinux",))
+                               debug_configs=("debug",), ferry_debug_configs=(), external=(), ferry_external=(),
+                               image="vmlinux", targets=("vmlinux",))
 
 
 def test_every_board_loads_and_its_fragments_are_there() -> None:
@@ -51,7 +51,7 @@ def test_boards_that_share_a_build_share_its_kernels() -> None:
     for board in map(boards.load, boards.names()):
         made.setdefault(board.build, set()).add((
             board.arch, board.image, board.targets, board.configs, board.ferry_configs, board.debug_configs,
-            board.ferry_debug_configs, board.external))
+            board.ferry_debug_configs, board.external, board.ferry_external))
     assert {build: len(kinds) for build, kinds in made.items() if len(kinds) > 1} == {}
 
 
@@ -133,6 +133,24 @@ def test_second_build_builds_nothing(clone: Path, base: Source, board: Board, mo
     assert len(calls) == 1
     assert first.image.read_text() == "image"
     assert first.modules["a_b"].read_text() == "module"
+
+
+def test_a_build_applies_the_series_once(clone: Path, base: Source, board: Board,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_make(monkeypatch, base, [])
+    real, applied = build.tree.prepare, []
+    monkeypatch.setattr(build.tree, "prepare", lambda *words: applied.append(words) or real(*words))
+    build.build(board, "ferry")
+    assert len(applied) == 1
+
+
+def test_modules_with_our_symbols_are_of_our_kernel_only(clone: Path, base: Source, board: Board) -> None:
+    write(clone, {"samples/m/Kbuild": "obj-m := plain.o\n", "samples/m/plain.c": "one\n"})
+    mine = dataclasses.replace(board, ferry_external=("samples/m",))
+    before = [build.kernel_key(base, mine, kernel, False) for kernel in ("ferry", "stock")]
+    write(clone, {"samples/m/plain.c": "two\n"})
+    after = [build.kernel_key(base, mine, kernel, False) for kernel in ("ferry", "stock")]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, True]
 
 
 def test_interrupted_build_is_not_taken_for_whole(clone: Path, base: Source, board: Board,

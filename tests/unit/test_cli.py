@@ -134,7 +134,9 @@ def test_time_out_ends_the_whole_group(tmp_path: Path) -> None:
 def test_interrupt_ends_the_whole_group_and_is_130(tmp_path: Path) -> None:
     """Ctrl-C in mid-build: ferry is told, its children must go too."""
     script = f"sleep 60 & echo $! >{tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; wait"
-    program = ("import sys\nfrom ferry import proc\nfrom ferry.commands import cli, doctor\n"
+    program = ("import signal, sys\nfrom ferry import proc\nfrom ferry.commands import cli, doctor\n"
+               # A background job of a shell without job control inherits it as ignored.
+               "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                "doctor.run = lambda args: proc.run(['sh', '-c', sys.argv[1]]).status\n"
                "sys.exit(cli.main(['doctor']))\n")
     env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}

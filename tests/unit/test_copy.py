@@ -63,7 +63,7 @@ def test_other_lines_are_no_samples() -> None:
 
 
 def test_the_verb_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(copy.build, "build", lambda board, kernel: SimpleNamespace(key=kernel, image=tmp_path))
+    monkeypatch.setattr(copy.build, "build", lambda board, kernel: SimpleNamespace(key=kernel, image=tmp_path, base=""))
     monkeypatch.setattr(copy.guest_samples, "kunit_lines", lambda *words: console(NS))
     assert cli.main(["bench", "copy", "--format", "json", "--out", str(tmp_path / "run")]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]

@@ -4,21 +4,35 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ferry import boards, paths
+from ferry.devices import faults
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.suites import dma, guest_boot
 from ferry.suites.context import Context
+from ferry.suites.dma import Case
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Result
 from ferry.vm import guest_programs
 
-MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_dcbm", "ferry_testdma", "ptdma", "ae4dma")}
+MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcbm", "ferry_testdma", "ptdma",
+                                                        "ae4dma")}
+
+
+DCBM = paths.repo_root() / "kernel/overlay/drivers/ferry/dcbm"
+SCRIPT = (paths.repo_root() / "guest/scripts/dma-faults.sh").read_text()
+FUNCTIONS = set(re.findall(r"^(\w+)\(\) \{", SCRIPT, re.MULTILINE))
+VARIABLES = {"folios", "movers", "nr_devices"}
+COUNTERS = set(re.findall(r"TYPE\(DCBM_\w+, (\w+)\)", (DCBM / "internal.h").read_text()))
+TESTDMA = {*re.findall(r'"(\w+)"', re.findall(r"testdma_names\[\] = \{(.*?)\};",
+                                              (DCBM / "tests/testdma.c").read_text(), re.DOTALL)[0]), "late_ms"}
+CASES = (*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES, *dma.IOMMU_CASES, *dma.AE4DMA_CASES)
 
 
 @pytest.fixture
@@ -33,27 +47,36 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
     def run_jobs(
         context: Context, built: Kernel, jobs: list[Job], name: str, append: Sequence[str] = ()
     ) -> list[Result]:
-        assert list(append) == ([] if name == dma.NAME else [dma.POISON])
+        bounce = [dma.BOUNCE] if name == "dma-swiotlb" else []
+        assert list(append) == ([] if name == dma.NAME else [dma.POISON, *bounce])
+        assert (context.board.name == dma.IOMMU_BOARD) == (name == "dma-faults-iommu")
         found.extend((built.key, job) for job in jobs)
         return []
 
     monkeypatch.setattr(build, "build", kernel)
     monkeypatch.setattr(guest_boot, "run_jobs", run_jobs)
     monkeypatch.setattr(guest_programs, "programs", lambda arch="x86_64": {"movebench": Path("/g/movebench"),
-                                                                 "integrity": Path("/g/integrity")})
+                                                                 "integrity": Path("/g/integrity"),
+                                                                 "stallbench": Path("/g/stallbench")})
     return found
 
 
-def test_ae4dma_is_spared_the_debug_kernel(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+def test_ae4dma_has_a_boot_of_its_own(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
-    assert [key for key, _ in ran] == ["debug", "release"]
-    assert "ptdma.ko' -" in ran[0][1].command and "ae4dma" not in ran[0][1].command
-    assert "- '/m m/ptdma.ko' '/m m/ae4dma.ko'" in ran[1][1].command
+    names = ("dma-swiotlb", "dma-policy", "dma-faults", "dma-faults-iommu", "dma-faults-ae4dma")
+    assert [(key, job.name) for key, job in ran] == [("debug", name) for name in names]
+    assert all(("models ae4dma" in job.command) == (job.name == "dma-faults-ae4dma") for _, job in ran)
+
+
+def test_only_where_no_iommu_prevents_it_pages_may_leak(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
+    assert {job.name: leaks for _, job in ran for leaks in re.findall(r"ae4dma.ko' (\w+) ", job.command)} == {
+        "dma-faults": "some", "dma-faults-iommu": "none", "dma-faults-ae4dma": "none"}
 
 
 def test_a_suite_asked_for_by_name_moves_ten_thousand_folios(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path, thorough=True))
-    assert all("dma-faults.sh 10000 " in job.command for _, job in ran)
+    assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False, False, True, True, True]
 
 
 def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
@@ -61,16 +84,30 @@ def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path)
     assert "dma.sh 16 " in ran[0][1].command
 
 
-def test_dma_sh_announces_as_many_results_as_it_has() -> None:
-    text = (paths.repo_root() / "guest/scripts/dma.sh").read_text()
+@pytest.mark.parametrize("script", ["dma.sh", "dma-policy.sh", "dma-swiotlb.sh"])
+def test_a_script_announces_as_many_results_as_it_has(script: str) -> None:
+    text = (paths.repo_root() / "guest/scripts" / script).read_text()
     plan = re.search(r'echo "1\.\.(\d+)"', text)
     assert plan and int(plan[1]) == len(re.findall(r"^report ", text, re.MULTILINE))
 
 
-def test_dma_faults_sh_announces_as_many_results_as_it_has() -> None:
-    text = (paths.repo_root() / "guest/scripts/dma-faults.sh").read_text()
-    kinds = r"^\t(?:(?:testdma_case|injected_case) \"|slow_case$|allocation_case$)"
-    engine = len(re.findall(kinds, text, re.MULTILINE))
-    ptdma, ae4dma = (len(re.findall(rf"^\treal_case \"{name}:", text, re.MULTILINE)) for name in ("ptdma", "ae4dma"))
-    assert all(f"tests + {cases} * 3))" in text for cases in (engine, ptdma, ae4dma))
-    assert (engine + ptdma, ae4dma) == (dma.CASES, dma.CASES_AE4DMA)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_case_means_something_to_the_script(case: Case) -> None:
+    assert case.argument.count("|") == 3
+    assert case.action in FUNCTIONS
+    assert case.evidence in COUNTERS | {"actions"} or case.evidence.startswith("/sys/")
+    for command in case.setup.split("; "):
+        words = shlex.split(command)
+        if all("=" in word for word in words):
+            assert {word.split("=")[0] for word in words} <= VARIABLES
+            continue
+        assert words[0] in FUNCTIONS
+        if words[0] == "testdma":
+            assert {word.split("=")[0] for word in words[2:]} <= TESTDMA
+        if words[0] == "models":
+            faults.parse(words[2], ("ptdma", "ae4dma"))
+
+
+def test_names_differ_within_a_boot() -> None:
+    for cases in ((*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES), dma.IOMMU_CASES, dma.AE4DMA_CASES):
+        assert len({case.name for case in cases}) == len(cases)

@@ -48,11 +48,9 @@ def test_every_fault_has_a_test() -> None:
 
 def test_a_foreign_board_has_the_same_faults(tmp_path: Path) -> None:
     here, there = (migrc.faults(context(tmp_path, board)) for board in ("x86-numa", "zcu102"))
-    assert {word: [case.test for case in cases] for word, cases in there.items()} == {
-        word: [case.test for case in cases] for word, cases in here.items()}
-    found = [[case.argument for case in board["unmap"]] for board in (here, there)]
-    assert found == [["munmap", "mprotect_none", "mremap", "dontneed", "~uffd_move"],
-                     ["munmap", "mprotect_none", "~mremap", "~dontneed", "~uffd_move"]]
+    assert list(there) == list(here) and all(there.values())
+    found = [[case.argument for case in board["entry"]] for board in (here, there)]
+    assert found == [["!munmap", "!mprotect_none", "!mremap", "!dontneed"], ["!munmap", "!mprotect_none"]]
 
 
 def test_tests_exist_and_fit_in_the_time() -> None:
@@ -78,7 +76,7 @@ def test_every_test_also_runs_while_pages_move_in_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("board", "thorough", "rounds"), [
-    ("x86-numa", False, 50), ("x86-numa", True, 1000), ("zcu102", False, 50), ("zcu102", True, 200)])
+    ("x86-numa", False, 30), ("x86-numa", True, 1000), ("zcu102", False, 30), ("zcu102", True, 200)])
 def test_rounds(tmp_path: Path, board: str, thorough: bool, rounds: int) -> None:
     for job in migrc.jobs(context(tmp_path, board, thorough=thorough))[:2]:
         assert f"--rounds {rounds} " in job.command and "--machine" in job.command and "--ktap" in job.command

@@ -60,7 +60,8 @@ def test_off_is_always_measured() -> None:
 
 def test_always_is_a_workload_of_its_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[4], always=True))
-    assert chosen[1].argument == "dcbm4:dcbm/channels=4,debugfs:ferry_dcbm/force_offload=1,runs=0,migrator=dcbm"
+    assert chosen[1].argument == ("dcbm4:dcbm/channels=4,dcbm/timeout_ms=1000,debugfs:ferry_dcbm/force_offload=1,"
+                                  "runs=0,migrator=dcbm")
     assert made_up.plan(always=True).workload("anon") == "anon, dcbm always"
 
 
@@ -68,7 +69,8 @@ def test_channels_and_verification_make_rows_of_their_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[1, 16], verify=["auto", "always"]))
     assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always",
                                                 "dcbm16-always", "runs"]
-    assert chosen[2].argument == "dcbm16-auto:dcbm/channels=16,dcbm/verify=auto,runs=0,migrator=dcbm"
+    assert chosen[2].argument == ("dcbm16-auto:dcbm/channels=16,dcbm/timeout_ms=1000,dcbm/verify=auto,runs=0,"
+                                  "migrator=dcbm")
 
 
 def test_migrc_is_a_row_beside_the_others_which_have_it_off() -> None:

@@ -12,7 +12,7 @@ from tiny_kernel import make_clone, make_tree
 
 from ferry.debian import apt
 from ferry.errors import InfraError, UsageError
-from ferry.series import source
+from ferry.series import source, tree
 
 
 @pytest.fixture
@@ -139,3 +139,20 @@ def test_mirror_of_both_formats(tmp_path: Path, name: str, text: str, address: s
 def test_no_mirror_is_said(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="no Debian mirror"):
         apt.mirror(tmp_path)
+
+
+def test_a_source_edited_through_a_tree_builds_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch,
+                                                        tmp_path: Path) -> None:
+    give(monkeypatch, pack(make_tree(tmp_path / "linux"), tmp_path / "linux.tar.xz"))
+    base = source.obtain()
+    made = tree.prepare(base, "ferry")
+    assert (made / "mm/other.c").samefile(base.path / "mm/other.c")
+    (made / "mm/migrate.c").write_text("this file is not shared\n")
+    for kernel in ("ferry", "stock"):
+        tree.prepare(base, kernel)
+    with (made / "mm/other.c").open("a") as file:
+        file.write("edited in place\n")
+    for kernel in ("ferry", "stock"):
+        with pytest.raises(InfraError, match=r"mm/other\.c was edited in the cache") as caught:
+            tree.prepare(base, kernel)
+    assert f"rm -r {base.path} {made.parent}" in str(caught.value.hint)

@@ -38,7 +38,8 @@ Summary:
 
 def event(label: str, turn: int, requests: int, p99_ns: int, **more: object) -> dict[str, object]:
     return {"event": "sample", "config": label, "round": turn, "warmup": False, "ns": 1_000_000_000, "round_trips": 4,
-            "requests": requests, "p50_ns": 1000, "p99_ns": p99_ns, "p999_ns": 2 * p99_ns, "max_ns": 3 * p99_ns, **more}
+            "pages_failed": 2, "requests": requests, "p50_ns": 1000, "p99_ns": p99_ns, "p999_ns": 2 * p99_ns,
+            "max_ns": 3 * p99_ns, **more}
 
 
 def outcome(tmp_path: Path, sides: dict[str, tuple[int, int]], status: int = 0, **more: object) -> Outcome:
@@ -77,6 +78,7 @@ def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Pat
     assert [label(row) for row in document["rows"]] == ["off", "runs"]
     assert runs["requests_per_second"] == pytest.approx(2004.5) and runs["p99_us"] == pytest.approx(200, rel=0.01)
     assert runs["round_trips_per_second"] == 4 and off["ratios"] == {}
+    assert runs["failed_folios"] == 0.5 and runs["folio_bytes"] == 4096
     ratios = {key: round(ratio["median"], 1) for key, ratio in runs["ratios"].items() if ratio}
     assert ratios == {"requests_per_second": 2.0, "round_trips_per_second": 1.0, "p50_us": 1.0, "p99_us": 4.0,
                       "p999_us": 4.0, "max_us": 4.0}
@@ -103,6 +105,11 @@ def test_a_sample_in_which_nothing_moved_is_a_failure(tmp_path: Path) -> None:
     assert {failure["reason"] for row in document["rows"] for failure in row["failures"]} == {"no memory moved"}
 
 
+def test_a_sample_in_which_nobody_waited_is_a_failure(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (-9, 1)}))
+    assert [failure["reason"] for failure in document["rows"][1]["failures"]] == ["no request waited"]
+
+
 def test_a_sample_without_a_figure_is_a_failure() -> None:
     sample = Sample("off", 0, {"requests_per_second": 1.0, "round_trips_per_second": 1.0})
     assert stall.fault(sample, Outcome(0, [sample], "")) == "it has no p50_us, p99_us, p999_us, max_us"
@@ -118,6 +125,14 @@ def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.Monk
     text = stallbench.script(["touch"], (STOCK, *configs(Choice(["off"], [2]))), Load(7, 8), 3, [["insmod", "x.ko"]])
     assert "insmod x.ko || exit 3" in text and "--load-ms 7" in text and "'/made up/stallbench' --samples 3" in text
     assert "--config stock: --config off:runs=0,migrator=off --config runs:runs=1,migrator=off" in text
+
+
+def test_the_script_fills_the_node_and_reads_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/stallbench")})
+    text = stallbench.script(["full", "tmpfs"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
+    full, tmpfs = [line for line in text.splitlines() if "stallbench" in line]
+    assert "--memory huge --full --waits --request-pages 1 --bytes 33554432 --load-ms 7" in full
+    assert "--memory tmpfs --request-pages 1" in tmpfs
 
 
 def test_options() -> None:

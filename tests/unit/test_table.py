@@ -53,3 +53,11 @@ def test_the_widest_table_is_whole_in_a_pipe() -> None:
     cell = ["12,345 ±678", "1.720 [1.650, 1.800]"]
     grid = formats.Grid("bench memmap", ["", *["dedup, whole call"] * 15], [[["auto"], *[cell] * 15]])
     assert "…" not in formats.as_table(grid)
+
+
+def test_a_table_with_stock_says_what_that_is() -> None:
+    made = made_up.document()
+    made["meta"]["base"] = "Linux 7.3.4 with Debian's patches (7.3.4-1)"
+    assert not [note for note in table.notes(made) if note.startswith("stock")]
+    made["baseline"] = "stock"
+    assert "stock: Linux 7.3.4 with Debian's patches (7.3.4-1), without ours" in table.notes(made)

@@ -39,7 +39,9 @@ def event(words: list[str], kernel: str, turn: int) -> dict[str, Any]:
     if "xslookup" in words:
         made |= {"workload": "xslookup", "lookups": 500, "hash": f"{turn:016x}"}
     else:
-        made |= {"workload": words[2], "asked_pages": pages, "moved_pages": pages, "failed_pages": 0, "drained_ms": 900,
+        if "--processes" in words:
+            made |= {"calls": 10 * int(words[words.index("--processes") + 1]), "calls_per_second": 900}
+        made |= {"workload": words[2], "asked_pages": pages, "moved_pages": pages, "failed_pages": 0,
                  "settled_pgmigrate_success": pages, "settled_ipis": 3000 * share,
                  "settled_nr_tlb_remote_flush": 1000 * share, "before_free_kb": 5, "settled_free_kb": 4}
     if kernel == "ferry":
@@ -109,10 +111,9 @@ def bench(*words: str) -> int:
     return bench_verb.run(parsed(*words))
 
 
-def rows_of_work(workload: str) -> tuple[TlbRow, TlbRow]:
-    """The baseline's row and migrc's."""
-    base, migrc = (row for row in rows_of(runs.load("latest")[0]) if row["device"] == workload)
-    return base, migrc
+def rows_of_work(workload: str) -> list[TlbRow]:
+    """The baseline's row and those of the others."""
+    return [row for row in rows_of(runs.load("latest")[0]) if row["device"] == workload]
 
 
 def test_rows_beside_stock(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,60 +121,97 @@ def test_rows_beside_stock(made_up_guest: Guest, capsys: pytest.CaptureFixture[s
     document = json.loads(capsys.readouterr().out)
     assert document["baseline"] == "stock" and document["board"] == "x86-numa" and document["kind"] == "emulated"
     assert document["schema"] == 2
-    for name in ("hinting", "compaction", "move_pages", "single"):
-        base, row = (one for one in document["rows"] if one["workload"] == name)
-        assert base["kernel"] == "stock" and row["kernel"] == "ferry" and row["path"] == "migrc"
+    works = ("hinting", "compaction", "kcompactd order 3", "kcompactd order 9", "move_pages", "active 1 process",
+             "active 4 processes", "active 16 processes")
+    assert [row["device"] for row in document["rows"][::3]] == list(works)
+    for name in works:
+        base, off, row = (one for one in document["rows"] if one["device"] == name)
+        assert [one["kernel"] for one in (base, off, row)] == ["stock", "ferry", "ferry"]
+        assert off["path"] == "off" and row["path"] == "migrc"
         assert row["ipis"] == pytest.approx(300) and base["ipis"] == 3000
         assert row["flushes"] == pytest.approx(100) and base["flushes"] == 1000
         assert row["ipi_reduction"] == pytest.approx(0.9) and row["flush_reduction"] == pytest.approx(0.9)
         assert row["moved_pages"] == base["moved_pages"] == 1000
-        assert row["unit"] == "moves_per_second" and row["median"] == pytest.approx(12500) and base["median"] == 10000
-        assert row["ratio_to_baseline"]["median"] == pytest.approx(1.25) and base["ratio_to_baseline"] is None
+        assert row["unit"] == "ipis_per_1000_pages" and row["median"] == pytest.approx(300) and base["median"] == 3000
+        assert row["ratio_to_baseline"] == row["ratios"]["ipis"] and base["ratio_to_baseline"] is None
+        assert row["ratios"]["flushes"]["median"] == pytest.approx(10) and off["ratios"]["ipis"]["median"] == 1
+        assert row["ratios"]["flushes"]["ci95"] == pytest.approx([10, 10])
         assert row["migrc"] == {"folios": 9500} and row["max_bytes"] == 8 << 20 and row["peak_bytes"] == 4096
-        assert "migrc" not in base and "ipi_reduction" not in base
-        assert all(len(one["samples"]) == len(one["events"]) == 10 and not one["failures"] for one in (base, row))
+        assert "migrc" not in base and "migrc" not in off and "ipi_reduction" not in base
+        assert all(len(one["samples"]) == len(one["events"]) == 10 and not one["failures"] for one in (base, off, row))
     assert document["warnings"] == [] and document["skipped"] == []
+
+
+def test_active_readers_are_a_row_for_each_number_of_processes(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--workload", "active") == 0
+    rows = rows_of(runs.load("latest")[0])
+    assert [row["processes"] for row in rows] == [1, 1, 1, 4, 4, 4, 16, 16, 16]
+    assert [row["calls"] for row in rows[::3]] == [10, 40, 160] and rows[0]["calls_per_second"] == 900
+    script = made_up_guest.booted[1][2]
+    assert "--moves 512 --processes 1 " in script
+    assert "--workload active --moves 128 --processes 16 --calls-per-second 40 --limit-s 180 --round 0 " in script
+
+
+def test_kcompactd_is_a_row_for_each_order(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--workload", "kcompactd") == 0
+    assert [row["compaction_order"] for row in rows_of(runs.load("latest")[0])[::3]] == [3, 9]
+    _, machine, script = made_up_guest.booted[0]
+    assert "--workload kcompactd --moves 2048 --from 1 --to 0 --order 9" in script and not machine.nodes[1].cpus
+
+
+def test_only_kvm_gives_a_speed(made_up_guest: Guest, capsys: pytest.CaptureFixture[str],
+                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "accelerator", lambda board, image: "KVM")
+    assert bench("--quick", "--workload", "move_pages,active,xslookup", "--ratio", "1:4", "--format", "json") == 0
+    base, _, row = (one for one in json.loads(capsys.readouterr().out)["rows"] if one["workload"] == "move_pages")
+    assert row["unit"] == "moves_per_second" and row["median"] == pytest.approx(12500) and base["median"] == 10000
+    assert row["ratio_to_baseline"]["median"] == pytest.approx(1.25)
+    assert row["ratios"]["ipis"]["median"] == pytest.approx(10)
+    assert rows_of_work("active 4 processes")[2]["unit"] == "ipis_per_1000_pages"
+    lookups = rows_of_work("xslookup 1:4")[2]
+    assert lookups["unit"] == "lookups_per_second" and lookups["median"] == pytest.approx(6250)
+    table_text = formats.render(table.output(runs.load("latest")), "table")
+    assert "12,500 page moves/s · 1.250 [1.250, 1.250]" in table_text
+
+
+def test_events_that_are_all_gone_have_a_share_and_no_ratio(made_up_guest: Guest) -> None:
+    made_up_guest.spoil = {f"move_pages.migrc.{turn}": {"settled_ipis": 0} for turn in range(5)}
+    assert bench("--quick", "--workload", "move_pages") == 0
+    _, off, row = rows_of_work("move_pages")
+    assert row["ratios"]["ipis"] is None and row["ratio_to_baseline"] is None and row["ipi_reduction"] == 1
+    assert row["ratios"]["flushes"] is not None and off["ratios"]["ipis"] is not None
+    (document,) = runs.load("latest")
+    assert {entry["verdict"] for entry in compare.compare(document, document, 0.03)["rows"]} == {"same"}
 
 
 def test_boots_of_both_kernels_alternate_on_the_machine_that_a_workload_needs(made_up_guest: Guest) -> None:
     assert bench("--quick") == 0
-    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["stock", "ferry"] * 6
-    (_, tiered, hinting), (_, lone, compaction), (_, flat, others) = made_up_guest.booted[:5:2]
+    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["stock", "ferry"] * 8
+    (_, tiered, hinting), (_, lone, compaction), (_, small, kcompactd), (_, flat, others) = made_up_guest.booted[:7:2]
     assert "--workload hinting" in hinting and not tiered.nodes[1].cpus and tiered.nodes[1].latency_ns
     assert "--workload compaction" in compaction and not lone.nodes[1].cpus
-    assert "--workload single" in others and flat.nodes[1].cpus == "2-3"
-    assert "--defer-flush" not in hinting and "--defer-flush 1" in made_up_guest.booted[1][2]
-
-
-def test_off_is_measured_in_turn_in_one_boot(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("--quick", "--baseline", "off", "--workload", "single", "--max-bytes", "4m", "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out)["baseline"] == "off"
-    assert [kernel for kernel, _, _ in made_up_guest.booted] == ["ferry", "ferry"]
-    lines = [line for line in made_up_guest.booted[0][2].splitlines() if "--round 0 " in line]
-    warm_up, *first = lines
-    assert "--defer-flush 1" in warm_up and warm_up.endswith(" >/dev/null 2>&1")
-    assert ["--defer-flush 0" in line for line in first] == [True, False]
-    assert ["--max-bytes 4194304" in line for line in first] == [False, True]
-    second = [line for line in made_up_guest.booted[0][2].splitlines() if "--round 1 " in line]
-    assert ["--defer-flush 0" in line for line in second] == [False, True]
+    assert "--workload kcompactd" in kcompactd and small.nodes[1].memory_mib < lone.nodes[1].memory_mib
+    assert "--workload active" in others and flat.nodes[1].cpus == "2-3"
+    assert "--defer-flush" not in hinting
+    assert "--defer-flush 0" in made_up_guest.booted[1][2] and "--defer-flush 1" in made_up_guest.booted[1][2]
 
 
 def test_readers_are_told_and_make_a_row_of_their_own(made_up_guest: Guest,
                                                       capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("--quick", "--workload", "single", "--readers", "2", "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "single, 2 readers"
+    assert bench("--quick", "--workload", "move_pages", "--readers", "2", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["workload"] == "move_pages, 2 readers"
     assert all("--readers 2" in line for line in made_up_guest.booted[0][2].splitlines() if "--workload" in line)
-    with pytest.raises(UsageError, match="whose threads look up"):
-        tlb.plan_for(parsed("--workload", "xslookup", "--readers", "2"))
+    for other in ("xslookup", "active"):
+        with pytest.raises(UsageError, match=f"{other}, which has readers of its own"):
+            tlb.plan_for(parsed("--workload", other, "--readers", "2"))
 
 
 def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--workload", "xslookup", "--ratio", "1:4,1:8,1:99", "--quick", "--format", "json")
     assert bench(*words) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [row["ratio"] for row in document["rows"]] == ["1:4", "1:4", "1:8", "1:8", "1:99", "1:99"]
-    assert {row["unit"] for row in document["rows"]} == {"lookups_per_second"}
-    assert document["rows"][1]["median"] == pytest.approx(6250)
+    assert [row["ratio"] for row in document["rows"]] == ["1:4"] * 3 + ["1:8"] * 3 + ["1:99"] * 3
+    assert {row["unit"] for row in document["rows"]} == {"ipis_per_1000_pages"}
     for row in document["rows"]:
         fast, slow = (node["memory_mib"] for node in row["nodes"])
         assert f"1:{slow // fast}" == row["ratio"] and fast % 128 == 0
@@ -182,7 +220,7 @@ def test_lookups_by_ratio(made_up_guest: Guest, capsys: pytest.CaptureFixture[st
 def test_lookups_that_find_something_else_are_failed_samples(made_up_guest: Guest) -> None:
     made_up_guest.spoil = {"xslookup-1-4.migrc.3": {"hash": "bad"}}
     assert bench("--workload", "xslookup", "--ratio", "1:4", "--quick") == 1
-    base, row = rows_of_work("xslookup 1:4")
+    base, _, row = rows_of_work("xslookup 1:4")
     assert len(row["samples"]) == 8 and len(base["samples"]) == 10 and not base["failures"]
     assert [(failure["boot"], failure["round"]) for failure in row["failures"]] == [(0, 3), (1, 3)]
     assert all("gave bad" in failure["reason"] for failure in row["failures"])
@@ -191,55 +229,56 @@ def test_lookups_that_find_something_else_are_failed_samples(made_up_guest: Gues
 def test_what_a_guest_cannot_do_is_skipped_with_its_reason(made_up_guest: Guest,
                                                            capsys: pytest.CaptureFixture[str]) -> None:
     made_up_guest.missing = {"hinting": "tlbbench: node 1 is in no lower tier\n"}
-    assert bench("--quick", "--workload", "hinting,single") == 0
+    assert bench("--quick", "--workload", "hinting,move_pages") == 0
     assert "hinting skipped: stock: tlbbench exited with 4: tlbbench: node 1 is in no lower" in capsys.readouterr().out
     with pytest.raises(AllSkipped, match="no lower tier"):
         bench("--quick", "--workload", "hinting")
 
 
 def test_a_run_that_died_is_a_failed_sample(made_up_guest: Guest) -> None:
-    made_up_guest.dies = {"single"}
-    assert bench("--quick", "--workload", "single") == 1
-    base, row = rows_of_work("single")
+    made_up_guest.dies = {"move_pages"}
+    assert bench("--quick", "--workload", "move_pages") == 1
+    base, _, row = rows_of_work("move_pages")
     assert len(base["failures"]) == len(row["failures"]) == 10 and row["ipis"] is None and row["ipi_reduction"] is None
 
 
 def test_a_migrc_that_does_nothing_is_pointed_out(made_up_guest: Guest) -> None:
-    quiet = {"migrc_folios": 0, "settled_migrc_folios": 0, "moved_pages": 999, "drained_ms": -1}
-    made_up_guest.spoil = {f"single.migrc.{turn}": quiet for turn in range(5)}
-    assert bench("--quick", "--workload", "single") == 0
+    quiet = {"migrc_folios": 0, "settled_migrc_folios": 0, "moved_pages": 999}
+    made_up_guest.spoil = {f"move_pages.migrc.{turn}": quiet for turn in range(5)}
+    assert bench("--quick", "--workload", "move_pages") == 0
     assert [text.partition(": ")[2] for text in runs.load("latest")[0]["warnings"]] == [
         "nothing was deferred, so this row shows the baseline once more",
-        "10 samples moved fewer pages than they were to", "10 samples ended with pages in the quarantine"]
+        "10 samples moved fewer pages than they were to"]
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])
 def test_golden(made_up_guest: Guest, form: str) -> None:
     made_up_guest.missing = {"compaction": "tlbbench: no compact (CONFIG_COMPACTION)\n"}
-    assert bench("--quick", "--workload", "single,compaction,xslookup", "--ratio", "1:4") == 0
+    assert bench("--quick", "--workload", "move_pages,compaction,active,xslookup", "--ratio", "1:4") == 0
     golden.check(f"tlb.{form}", formats.render(table.output(runs.load("latest")), form))
 
 
 def test_the_report_holds_both_sides(made_up_guest: Guest, tmp_path: Path) -> None:
-    assert bench("--quick", "--workload", "single", "--report") == 0
+    assert bench("--quick", "--workload", "move_pages", "--report") == 0
     page = (tmp_path / "runs/latest/report.html").read_text()
-    assert "stock (baseline)" in page and "<svg" in page and "single" in page
-    assert [name for name, _ in report.section(runs.load("latest")[0])["rows"]] == ["stock (baseline)", "migrc"]
+    assert "stock (baseline)" in page and "<svg" in page and "move_pages" in page
+    assert [name for name, _ in report.section(runs.load("latest")[0])["rows"]] == ["stock (baseline)", "off", "migrc"]
 
 
 def test_two_runs_compare_by_their_ratios(made_up_guest: Guest) -> None:
-    assert bench("--quick", "--workload", "single") == 0
+    assert bench("--quick", "--workload", "move_pages") == 0
     (before,) = runs.load("latest")
-    speed, ipis, flushes = compare.compare(before, before, 0.03)["rows"]
-    assert speed["verdict"] == "same" and speed["ratio"]["median"] == pytest.approx(1)
-    assert ipis["verdict"] == flushes["verdict"] == "same" and ipis["share_a"] == pytest.approx(0.9)
+    entries = compare.compare(before, before, 0.03)["rows"]
+    assert [entry["config"] for entry in entries] == ["off: IPIs gone", "off: flushes gone", "migrc: IPIs gone",
+                                                      "migrc: flushes gone"]
+    assert {entry["verdict"] for entry in entries} == {"same"} and entries[2]["share_a"] == pytest.approx(0.9)
 
 
 def test_events_that_are_back_are_a_regression_however_fast(made_up_guest: Guest,
                                                             capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench("--quick", "--workload", "single") == 0
-    made_up_guest.spoil = {f"single.migrc.{turn}": {"settled_ipis": 3000} for turn in range(5)}
-    assert bench("--quick", "--workload", "single") == 0
+    assert bench("--quick", "--workload", "move_pages") == 0
+    made_up_guest.spoil = {f"move_pages.migrc.{turn}": {"settled_ipis": 3000} for turn in range(5)}
+    assert bench("--quick", "--workload", "move_pages") == 0
     before, after = runs.names()
     capsys.readouterr()
     assert compare_verb.run(argparse.Namespace(before=before, after=after, threshold=0.03, format="table")) == 1
@@ -248,7 +287,7 @@ def test_events_that_are_back_are_a_regression_however_fast(made_up_guest: Guest
 
 
 def test_figures_under_kvm_and_without_are_told_apart(made_up_guest: Guest) -> None:
-    assert bench("--quick", "--workload", "single") == 0
+    assert bench("--quick", "--workload", "move_pages") == 0
     (before,) = runs.load("latest")
     assert before["meta"]["accelerator"] == "TCG"
     after = copy.deepcopy(before)
@@ -292,7 +331,7 @@ def test_nonsense_is_a_usage_error(words: tuple[str, ...]) -> None:
 
 
 def test_the_bar_is_as_long_as_the_sweep() -> None:
-    assert tlb.samples(tlb.plan_for(parsed("--quick"))) == 2 * 5 * 4 * 2
+    assert tlb.samples(tlb.plan_for(parsed("--quick"))) == 2 * 5 * 8 * 3
 
 
 def test_tiers_are_what_the_firmware_says(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tiny_kernel import BASE_TOML, CORE, MIGRATE, PATCH, PATCH_NAME, make_clone,
 from ferry import progress
 from ferry.errors import InfraError, UsageError
 from ferry.kernel import series_build
-from ferry.series import checks, gitrepo, patches, tree
+from ferry.series import checks, gitrepo, patches, source, tree
 from ferry.series.source import Source
 
 
@@ -128,6 +128,19 @@ def test_patch_that_does_not_apply_names_hunk_file_and_versions(clone: Path, tmp
     assert caught.value.status == 3
 
 
+def test_a_hunk_may_move_on_another_source_than_debians(clone: Path, base: Source, tmp_path: Path) -> None:
+    """kernel.org's release has other line numbers than Debian's tree of the same version."""
+    moved = Source(make_tree(tmp_path / "upstream", migrate="a line more\n" + MIGRATE), "7.3.4", "another key")
+    found = {source.describe(tree): [outcome for outcome in checks.run_all(tree) if "patches apply" in outcome.name]
+             for tree in (base, moved)}
+    ((debians, (exact,)), (other, (loose,))) = found.items()
+    assert debians == "Linux 7.3.4 with Debian's patches (7.3.4-1)" and other == "Linux 7.3.4 of --source"
+    assert (exact.name, exact.wrong) == ("patches apply, no fuzz, no offset", ())
+    assert (loose.name, loose.wrong) == ("patches apply, no fuzz", ())
+    unlike = Source(moved.path, "7.3.4", base.key)
+    assert any(outcome.wrong for outcome in checks.run_all(unlike) if "patches apply" in outcome.name)
+
+
 def test_patch_of_a_file_that_is_gone_names_it(clone: Path, base: Source) -> None:
     (base.path / "mm/migrate.c").unlink()
     with pytest.raises(InfraError, match=r"does not apply.*mm/migrate\.c"):
@@ -152,13 +165,13 @@ def test_overlay_must_not_hide_a_file(clone: Path, base: Source) -> None:
 def apply_mails(base: Source, mails: list[Path], repo: Path) -> None:
     """What the receiver of an export does."""
     subprocess.run(["cp", "-r", base.path, repo], check=True)
-    env = {**os.environ, **gitrepo._IDENTITY}
+    env = {**os.environ, **gitrepo.PLACEHOLDER.env}
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"], ["am", "-q", *map(str, mails)]):
         subprocess.run(["git", *words], cwd=repo, env=env, check=True)
 
 
 def test_export_is_accepted_by_git_am(clone: Path, base: Source, tmp_path: Path) -> None:
-    cover, *mails = gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
+    cover, *mails = gitrepo.export(base, "hook", tmp_path / "mails")
     assert cover.name == "0000-cover-letter.patch"
     apply_mails(base, mails, tmp_path / "am")
     assert (tmp_path / "am/mm/ferry/core.c").read_text() == CORE
@@ -169,18 +182,66 @@ def test_export_is_accepted_by_git_am(clone: Path, base: Source, tmp_path: Path)
     assert "A Developer <dev@example.org>" in text
 
 
-def test_export_signs_off_as_the_exporter(clone: Path, base: Source, tmp_path: Path,
-                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_COMMITTER_NAME", "Some One")
-    monkeypatch.setenv("GIT_COMMITTER_EMAIL", "one@example.org")
-    mails = gitrepo.export(base, "hook", tmp_path / "mails", signoff=True)
-    assert "Signed-off-by: Some One <one@example.org>" in mails[1].read_text()
+@pytest.fixture
+def no_git_config(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """git without the configuration and the variables of the user; returns the file that it now reads."""
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "gitconfig"
+
+
+CONFIG = "[user]\n\tname = Some One\n\temail = one@example.com\n"
+
+
+def test_signed_mails_are_from_the_user_of_git(two: Path, base: Source, tmp_path: Path, no_git_config: Path) -> None:
+    no_git_config.write_text(CONFIG)
+    assert gitrepo.signer() == gitrepo.Person("Some One", "one@example.com")
+    patch = two / "kernel/series/more/0001-more.patch"
+    patch.write_text(patch.read_text().replace("A Developer <dev@example.org>", str(gitrepo.PLACEHOLDER)))
+    mails = gitrepo.export(base, "more", tmp_path / "mails", signer=gitrepo.signer())
+    assert [mail.name for mail in mails] == ["0000-cover-letter.patch", "0001-mm-more-hooks.patch"]
+    for mail in mails:
+        assert "\nFrom: Some One <one@example.com>\n" in mail.read_text()
+        assert "folio-ferry@example.org" not in mail.read_text()
+    assert "\nSigned-off-by: Some One <one@example.com>\n" in mails[1].read_text()
+
+
+def test_a_patch_of_somebody_else_keeps_its_author(clone: Path, base: Source, tmp_path: Path) -> None:
+    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails", signer=gitrepo.Person("Some One", "one@x.org"))[1:]
+    assert "\nFrom: A Developer <dev@example.org>\n" in mail.read_text()
+    assert "\nSigned-off-by: Some One <one@x.org>\n" in mail.read_text()
+
+
+@pytest.mark.parametrize(("config", "said"), [
+    ("", "no user.name and user.email"), ("[user]\n\tname = Some One\n", "no user.name and user.email"),
+    ("[user]\n\tname = a\n\temail = folio-ferry@example.org\n", "no mailbox"),
+])
+def test_nobody_signs_off_without_a_mailbox(no_git_config: Path, config: str, said: str) -> None:
+    no_git_config.write_text(config)
+    with pytest.raises(UsageError, match=said) as caught:
+        gitrepo.signer()
+    assert "git config --global user.email" in str(caught.value.hint)
+
+
+@pytest.mark.skipif(not Path(gitrepo.git(Path(), "--exec-path").strip(), "git-send-email").is_file(),
+                    reason="git send-email is not installed")
+def test_git_send_email_takes_signed_mails(clone: Path, base: Source, tmp_path: Path, no_git_config: Path) -> None:
+    no_git_config.write_text(CONFIG)
+    gitrepo.export(base, "hook", tmp_path / "mails", signer=gitrepo.signer())
+    done = subprocess.run(["git", "send-email", "--dry-run", "--confirm=never", "--smtp-server=/bin/true",
+                           "--to=list@example.org", "mails"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Result: OK") == 2
+    assert done.stdout.count("\nFrom: Some One <one@example.com>\n") == 2
 
 
 def test_export_spares_older_mails(clone: Path, base: Source, tmp_path: Path) -> None:
-    gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
+    gitrepo.export(base, "hook", tmp_path / "mails")
     with pytest.raises(UsageError, match="holds patches already"):
-        gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)
+        gitrepo.export(base, "hook", tmp_path / "mails")
 
 
 def contents(directory: Path) -> dict[str, str]:
@@ -222,12 +283,12 @@ def test_a_series_applies_to_its_prerequisites(two: Path, base: Source, tmp_path
     assert [(series.name, series.requires) for series in patches.all_series()] == [
         ("hook", ()), ("more", ("hook",)), ("lone", ())]
     assert [patch.name for patch in patches.load()] == [PATCH_NAME, "0001-more.patch", "0001-lone.patch"]
-    cover, mail = gitrepo.export(base, "more", tmp_path / "mails", signoff=False)
+    cover, mail = gitrepo.export(base, "more", tmp_path / "mails")
     assert "Subject: [PATCH 0/1] mm: more hooks" in cover.read_text()
     assert "Prerequisites: the series hook." in cover.read_text()
     assert "more_hook();" in mail.read_text() and "+ferry_hook();" not in mail.read_text()
     gitrepo.applies(base, patches.find("more"), [mail])
-    (lone,) = gitrepo.export(base, "lone", tmp_path / "lone", signoff=False)
+    (lone,) = gitrepo.export(base, "lone", tmp_path / "lone")
     gitrepo.applies(base, patches.find("lone"), [lone])
     assert checks_of_series(base) == []
 
@@ -250,7 +311,7 @@ def test_prerequisites_that_cannot_be_are_refused(clone: Path, listed: str, reas
 
 def test_an_unknown_series_is_named(clone: Path, base: Source, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no series is called 'hok'"):
-        gitrepo.export(base, "hok", tmp_path, signoff=False)
+        gitrepo.export(base, "hok", tmp_path)
 
 
 def test_tree_brings_edits_back(clone: Path, base: Source, tmp_path: Path) -> None:
@@ -292,7 +353,7 @@ def test_an_import_overwrites_nothing_that_git_does_not_have(clone: Path, base: 
 
 
 def test_mails_in_an_old_encoding_are_taken(clone: Path, base: Source, tmp_path: Path) -> None:
-    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails", signoff=False)[1:]
+    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails")[1:]
     text = mail.read_text().replace("Say why.", "Sag, warum: f\xfcr die F\xe4hre.").replace("A Developer", "An Author")
     plain = "MIME-Version: 1.0\nContent-Type: text/plain; charset=ISO-8859-1\nContent-Transfer-Encoding: 8bit\n\n"
     head, _, body = text.partition("\n\n")
