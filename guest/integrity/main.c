@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* integrity: check that every byte survives migration while stressors interfere. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "audit.h"
@@ -16,6 +17,8 @@
 #define AUDITS 3			/* tests besides those of the stressors */
 #define STEP_NS 50000000
 #define PROGRESS_NS UINT64_C(10000000000)
+/* mtcopy copies nothing until it finds an idle CPU, which is rare under these stressors. */
+#define COPY_NS UINT64_C(60000000000)
 
 static struct options options;
 static struct test_memory mem;
@@ -34,6 +37,16 @@ static uint64_t moved_in_runs(void)
 	return sysfs_number(MIGRATION_DIR "/stats/runs/moved");
 }
 
+static uint64_t batches_copied(void)
+{
+	char path[128];
+
+	if (!options.copied_by)
+		return 0;
+	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/batches", options.copied_by);
+	return sysfs_number(path);
+}
+
 static void print_progress(uint64_t seconds)
 {
 	struct json json;
@@ -50,11 +63,12 @@ static void print_progress(uint64_t seconds)
 /* Return when the time is up, all switches are done and all pages moved, or when an error has stopped the run. */
 static void wait_for_end(void)
 {
-	uint64_t start = clock_ns(), reported = start, now = start, in_runs = moved_in_runs() + options.in_runs;
+	uint64_t start = clock_ns(), reported = start, now = start, end = start + options.seconds * UINT64_C(1000000000);
+	uint64_t in_runs = moved_in_runs() + options.in_runs, batches = batches_copied();
 
 	while (!atomic_load(&mem.stop) &&
-	       (now - start < options.seconds * UINT64_C(1000000000) || switches_done() < options.switches ||
-		moved_in_runs() < in_runs)) {
+	       (now < end || switches_done() < options.switches || moved_in_runs() < in_runs ||
+		(options.copied_by && batches_copied() == batches && now < end + COPY_NS))) {
 		sleep_ns(STEP_NS);
 		now = clock_ns();
 		if (now - reported > PROGRESS_NS) {

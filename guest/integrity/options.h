@@ -23,6 +23,7 @@ struct options {
 	unsigned int switches;	/* minimum number */
 	unsigned int rest_ms;	/* maximum, of a stressor between two operations */
 	unsigned int in_runs;	/* minimum number of pages moved in runs */
+	const char *copied_by;	/* the migrator that must copy a batch under load; NULL: none */
 	unsigned int leak_kb;	/* tolerated decrease of free memory */
 	bool ktap;
 };

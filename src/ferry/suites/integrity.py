@@ -16,8 +16,9 @@ NAME = "integrity"
 LOAD_S = 30
 #: If the user does not name the suite.
 SHORT_LOAD_S = 10
-#: In addition to the time under load: to touch the memory, to stop the stressors, and for the final checks.
-AROUND_S = 120
+#: In addition to the time under load: to touch the memory, until the migrator has copied, to stop the stressors, and
+#: for the final checks.
+AROUND_S = 180
 #: In the first run of a boot the kernel allocates memory that it keeps (slabs, stacks, inodes): that is no leak.
 #: A short run comes first, therefore, and its own memory check allows this much (KiB).
 WARMUP_S = 10
@@ -51,7 +52,8 @@ def _mtcopy(context: Context, kernel: Kernel, threads: int, nontemporal: str) ->
 
 def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> Job:
     seconds = load_s(context)
-    return Job(NAME, name, _command(context, seconds), seconds + AROUND_S, setup, migrator)
+    command = _command(context, seconds, "--copied-by", migrator)
+    return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)
 
 
 def load_s(context: Context) -> int:
