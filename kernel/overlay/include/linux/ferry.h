@@ -2,11 +2,14 @@
 #ifndef _LINUX_FERRY_H
 #define _LINUX_FERRY_H
 
+#include <linux/align.h>
 #include <linux/bits.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/migrate.h>
+#include <linux/minmax.h>
 #include <linux/mm_types.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct attribute_group;
@@ -39,6 +42,7 @@ struct ferry_pair {
  * @reason:	reason of the migration
  * @nr:		pairs in use
  * @bytes:	sum of the folios' sizes
+ * @src_nid:	node of the first source
  * @dst_nid:	node of the first destination
  * @max_us:	microseconds that the copy should take at most
  * @serial:	set by the migrator if the calling CPU copied alone, or if the
@@ -56,6 +60,7 @@ struct ferry_batch {
 	enum migrate_reason reason;
 	unsigned int nr;
 	size_t bytes;
+	int src_nid;
 	int dst_nid;
 	unsigned long max_us;
 	bool serial;
@@ -68,6 +73,7 @@ struct ferry_batch {
  *		from it; nothing else is valid without it
  * @more:	the batch ended before all folios of the list were tried
  * @single:	the batch has one folio
+ * @reason:	reason of the migration
  * @nr:		destinations that were allocated for the batch
  * @bytes:	their size
  * @limit:	bytes that the batch may have
@@ -79,7 +85,7 @@ struct ferry_batch {
  * @waited_dst:	their destinations, in the same order
  * @undone:	those folios after they were unlocked
  * @failed:	folio that get_new_folio() has failed for, or NULL
- * @start:	time of the first unmapping, 0 before
+ * @start:	time before the first folio was locked, 0 before that
  * @unlocked:	time at which @waited was filled
  *
  * See mm/ferry/gather.c. On the stack of migrate_pages_batch().
@@ -89,6 +95,7 @@ struct ferry_gather {
 	bool active;
 	bool more;
 	bool single;
+	enum migrate_reason reason;
 	unsigned int nr;
 	size_t bytes;
 	size_t limit;
@@ -106,8 +113,16 @@ struct ferry_gather {
 };
 
 /**
+ * struct ferry_slice - how a call with a limit divides its pages
+ * @nr: pages of the current slice, 0 before the first
+ */
+struct ferry_slice {
+	unsigned long nr;
+};
+
+/**
  * struct ferry_migrator - a way to copy a batch
- * @name:	word that selects it in /sys/kernel/mm/migration/migrator
+ * @name:	word that selects it in /sys/kernel/mm/migration/
  * @owner:	module that contains @copy, pinned while the migrator is
  *		selected
  * @groups:	knobs, shown in /sys/kernel/mm/migration/@name/; may be NULL
@@ -141,20 +156,33 @@ struct ferry_migrator {
  */
 #define FERRY_FOLIO_COPIED	BIT(2)
 
+/* Address space that a task with a limit looks at between two pauses. */
+#define FERRY_SLICE_BYTES	SZ_2M
+
 DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
+DECLARE_STATIC_KEY_FALSE(ferry_throttled);
 
 void __ferry_copy_folios(struct list_head *src_folios,
 			 struct list_head *dst_folios,
 			 enum migrate_reason reason);
 bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
 			  enum migrate_reason reason);
-bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages);
+bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+			enum migrate_reason reason);
+bool ferry_selects_any(enum migrate_reason reason);
+void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
+		       unsigned int failed);
+
+bool __ferry_must_wait(enum migrate_reason reason);
+int __ferry_throttle(enum migrate_reason reason);
+unsigned long __ferry_slice_next(struct ferry_slice *slice,
+				 enum migrate_reason reason, unsigned long nr);
 
 void __ferry_gather_init(struct ferry_gather *gather,
 			 const struct list_head *from,
 			 new_folio_t get_new_folio, free_folio_t put_new_folio,
-			 unsigned long private);
+			 unsigned long private, enum migrate_reason reason);
 void __ferry_gather_begin(struct ferry_gather *gather, struct list_head *from);
 bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,
 			 struct list_head *from,
@@ -182,19 +210,21 @@ struct folio *ferry_take_destination(struct ferry_gather *gather,
  * @nr_folios:	folios gathered so far
  * @nr_pages:	their base pages
  * @max_pages:	the limit without an offload migrator, in base pages
+ * @reason:	reason of the migration
  *
  * Context: any.
  * Return: true if no folio may be added to the batch.
  */
 static inline bool ferry_batch_full(unsigned int nr_folios,
 				    unsigned long nr_pages,
-				    unsigned long max_pages)
+				    unsigned long max_pages,
+				    enum migrate_reason reason)
 {
 	/* No batch is smaller than without a migrator. */
 	if (nr_pages < max_pages)
 		return false;
 	if (static_branch_unlikely(&ferry_large_batches))
-		return __ferry_batch_full(nr_folios, nr_pages);
+		return __ferry_batch_full(nr_folios, nr_pages, reason);
 	return true;
 }
 
@@ -205,6 +235,7 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
  * @get_new_folio: allocates a destination
  * @put_new_folio: frees it, or NULL
  * @private:	argument of both
+ * @reason:	reason of the migration
  *
  * Context: any.
  */
@@ -212,12 +243,13 @@ static inline void ferry_gather_init(struct ferry_gather *gather,
 				     const struct list_head *from,
 				     new_folio_t get_new_folio,
 				     free_folio_t put_new_folio,
-				     unsigned long private)
+				     unsigned long private,
+				     enum migrate_reason reason)
 {
 	gather->active = false;
-	if (static_branch_unlikely(&ferry_enabled))
+	if (static_branch_unlikely(&ferry_enabled) && ferry_selects_any(reason))
 		__ferry_gather_init(gather, from, get_new_folio, put_new_folio,
-				    private);
+				    private, reason);
 }
 
 static inline bool ferry_gather_active(const struct ferry_gather *gather)
@@ -354,6 +386,72 @@ static inline bool ferry_gather_next(struct ferry_gather *gather,
 	       __ferry_gather_next(gather, from, ret_folios);
 }
 
+/**
+ * ferry_must_wait() - check whether ferry_throttle() would sleep
+ * @reason: MR_SYSCALL or MR_DAMON
+ *
+ * For a caller that has something to release before.
+ *
+ * Context: any.
+ * Return: true if it would.
+ */
+static inline bool ferry_must_wait(enum migrate_reason reason)
+{
+	return static_branch_unlikely(&ferry_throttled) &&
+	       __ferry_must_wait(reason);
+}
+
+/**
+ * ferry_throttle() - sleep until the limit of a reason allows more
+ * @reason: MR_SYSCALL or MR_DAMON
+ *
+ * Context: process context, no lock held and no folio isolated. May sleep for
+ * long.
+ * Return: 0, or -EINTR if a fatal signal is pending and the time has not come.
+ */
+static inline int ferry_throttle(enum migrate_reason reason)
+{
+	if (static_branch_unlikely(&ferry_throttled))
+		return __ferry_throttle(reason);
+	return 0;
+}
+
+/**
+ * ferry_slice_next() - how many of a call's pages to look for now
+ * @slice:	the call, zeroed before its first slice
+ * @reason:	MR_SYSCALL
+ * @nr:		pages that are left
+ *
+ * To be followed by ferry_throttle().
+ *
+ * Context: any.
+ * Return: @nr if there is no limit, 1 to @nr otherwise.
+ */
+static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
+					     enum migrate_reason reason,
+					     unsigned long nr)
+{
+	if (static_branch_unlikely(&ferry_throttled))
+		return __ferry_slice_next(slice, reason, nr);
+	return nr;
+}
+
+/**
+ * ferry_slice_end() - the end of the address space to look at now
+ * @start:	its start
+ * @end:	where the call ends
+ *
+ * Context: any.
+ * Return: @end if there is no limit.
+ */
+static inline unsigned long ferry_slice_end(unsigned long start,
+					    unsigned long end)
+{
+	if (static_branch_unlikely(&ferry_throttled))
+		return min(ALIGN(start + 1, FERRY_SLICE_BYTES), end);
+	return end;
+}
+
 int ferry_register(const struct ferry_migrator *migrator);
 void ferry_unregister(const struct ferry_migrator *migrator);
 unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max);
@@ -378,16 +476,46 @@ static inline bool ferry_copy_hugetlb(struct folio *dst, struct folio *src,
 
 static inline bool ferry_batch_full(unsigned int nr_folios,
 				    unsigned long nr_pages,
-				    unsigned long max_pages)
+				    unsigned long max_pages,
+				    enum migrate_reason reason)
 {
 	return nr_pages >= max_pages;
+}
+
+static inline void ferry_count_pages(enum migrate_reason reason,
+				     unsigned int moved, unsigned int failed)
+{
+}
+
+static inline bool ferry_must_wait(enum migrate_reason reason)
+{
+	return false;
+}
+
+static inline int ferry_throttle(enum migrate_reason reason)
+{
+	return 0;
+}
+
+static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
+					     enum migrate_reason reason,
+					     unsigned long nr)
+{
+	return nr;
+}
+
+static inline unsigned long ferry_slice_end(unsigned long start,
+					    unsigned long end)
+{
+	return end;
 }
 
 static inline void ferry_gather_init(struct ferry_gather *gather,
 				     const struct list_head *from,
 				     new_folio_t get_new_folio,
 				     free_folio_t put_new_folio,
-				     unsigned long private)
+				     unsigned long private,
+				     enum migrate_reason reason)
 {
 }
 

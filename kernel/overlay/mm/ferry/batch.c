@@ -265,15 +265,16 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 		copied--;
 	}
 	trace_ferry_copy_end(entry->ops->name, 0, copied, ns);
-	ferry_count(entry, FERRY_BATCHES, 1);
-	ferry_count(entry, FERRY_FOLIOS, copied);
-	ferry_count(entry, FERRY_BYTES, bytes);
-	ferry_count(entry, FERRY_COPY_NS, ns);
-	ferry_count(entry, FERRY_FALLBACKS, batch->nr - copied);
+	ferry_count(entry, batch->reason, FERRY_BATCHES, 1);
+	ferry_count(entry, batch->reason, FERRY_FOLIOS, copied);
+	ferry_count(entry, batch->reason, FERRY_BYTES, bytes);
+	ferry_count(entry, batch->reason, FERRY_COPY_NS, ns);
+	ferry_count(entry, batch->reason, FERRY_FALLBACKS, batch->nr - copied);
 	if (batch->serial)
 		ferry_gained_nothing(batch);
 	else
-		ferry_rate_update(batch->dst_nid, bytes, ns);
+		ferry_rate_update(batch->reason, batch->src_nid, batch->dst_nid,
+				  bytes, ns);
 }
 
 /* Return true if the migrator copied the batch; each pair has its status. */
@@ -286,7 +287,7 @@ static bool ferry_batch_copy(struct ferry_entry *entry,
 	if (!batch->nr)
 		return false;
 	if (batch->bytes < READ_ONCE(ferry_batch_min_bytes)) {
-		ferry_count(entry, FERRY_SKIPPED_SMALL, 1);
+		ferry_count(entry, batch->reason, FERRY_SKIPPED_SMALL, 1);
 		return false;
 	}
 	/*
@@ -297,17 +298,18 @@ static bool ferry_batch_copy(struct ferry_entry *entry,
 	 */
 	smp_rmb();
 
+	batch->src_nid = folio_nid(batch->pairs[0].src);
 	batch->dst_nid = folio_nid(batch->pairs[0].dst);
 	trace_ferry_copy_begin(entry->ops->name, batch->reason, batch->nr,
 			       batch->bytes);
 	start = ktime_get_ns();
-	err = static_call(ferry_copy)(batch);
+	err = entry->ops->copy(batch);
 	if (!err) {
 		ferry_batch_finish(entry, batch, ktime_get_ns() - start);
 		return true;
 	}
 	trace_ferry_copy_end(entry->ops->name, err, 0, 0);
-	ferry_count(entry, FERRY_REJECTED, 1);
+	ferry_count(entry, batch->reason, FERRY_REJECTED, 1);
 	/* One CPU copies it now, in the move phase, with all of it locked. */
 	ferry_gained_nothing(batch);
 	return false;
@@ -318,7 +320,7 @@ static void ferry_batch_clear(struct ferry_batch *batch)
 	batch->nr = 0;
 	batch->bytes = 0;
 	batch->serial = false;
-	batch->max_us = READ_ONCE(ferry_batch_max_us);
+	batch->max_us = ferry_max_us(batch->reason);
 }
 
 static void ferry_batch_add(struct ferry_batch *batch, struct folio *src,
@@ -361,7 +363,28 @@ static void ferry_batch_fill(struct ferry_batch *batch,
 	for (reason = FERRY_SKIPPED_UNSUPPORTED;
 	     reason <= FERRY_SKIPPED_PINNED; reason++)
 		if (skipped[reason])
-			ferry_count(entry, reason, skipped[reason]);
+			ferry_count(entry, batch->reason, reason,
+				    skipped[reason]);
+}
+
+/*
+ * Begin a batch of the migrator that is selected for @reason. Return NULL if
+ * none is, or if no batch is free.
+ */
+static struct ferry_batch *ferry_batch_begin(enum migrate_reason reason,
+					     struct ferry_entry **entry)
+{
+	struct ferry_batch *batch;
+
+	*entry = ferry_selected(reason);
+	if (!*entry)
+		return NULL;
+	batch = ferry_batch_get();
+	if (batch)
+		batch->reason = reason;
+	else
+		ferry_count(*entry, reason, FERRY_SKIPPED_NO_BUFFER, 1);
+	return batch;
 }
 
 void __ferry_copy_folios(struct list_head *src_folios,
@@ -377,15 +400,9 @@ void __ferry_copy_folios(struct list_head *src_folios,
 	if (list_empty(src_folios))
 		return;
 	idx = srcu_read_lock(&ferry_srcu);
-	entry = ferry_selected();
-	if (!entry)
+	batch = ferry_batch_begin(reason, &entry);
+	if (!batch)
 		goto unlock;
-	batch = ferry_batch_get();
-	if (!batch) {
-		ferry_count(entry, FERRY_SKIPPED_NO_BUFFER, 1);
-		goto unlock;
-	}
-	batch->reason = reason;
 	while (!list_entry_is_head(src, src_folios, lru)) {
 		ferry_batch_fill(batch, entry, src_folios, &src, &dst);
 		if (ferry_batch_copy(entry, batch))
@@ -400,28 +417,23 @@ bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
 			  enum migrate_reason reason)
 {
 	int idx = srcu_read_lock(&ferry_srcu);
-	struct ferry_entry *entry = ferry_selected();
-	struct ferry_batch *batch;
+	struct ferry_entry *entry;
+	struct ferry_batch *batch = ferry_batch_begin(reason, &entry);
 	enum ferry_stat skipped;
 	bool copied = false;
 
-	if (!entry)
+	if (!batch)
 		goto unlock;
 	if (!ferry_eligible(dst, src, &skipped)) {
-		ferry_count(entry, skipped, 1);
-		goto unlock;
+		ferry_count(entry, reason, skipped, 1);
+		goto put;
 	}
-	batch = ferry_batch_get();
-	if (!batch) {
-		ferry_count(entry, FERRY_SKIPPED_NO_BUFFER, 1);
-		goto unlock;
-	}
-	batch->reason = reason;
 	ferry_batch_clear(batch);
 	ferry_batch_add(batch, src, dst);
 	/* One folio cannot be cut: as long as a CPU takes at 1 GB/s. */
 	batch->max_us = max(batch->max_us, batch->bytes / 1000);
 	copied = ferry_batch_copy(entry, batch) && !batch->pairs[0].status;
+put:
 	ferry_batch_put(batch);
 unlock:
 	srcu_read_unlock(&ferry_srcu, idx);

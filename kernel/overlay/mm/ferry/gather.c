@@ -51,12 +51,13 @@
 void __ferry_gather_init(struct ferry_gather *gather,
 			 const struct list_head *from,
 			 new_folio_t get_new_folio, free_folio_t put_new_folio,
-			 unsigned long private)
+			 unsigned long private, enum migrate_reason reason)
 {
 	if (!ferry_may_gain(from))
 		return;
 	*gather = (struct ferry_gather) {
 		.active = true,
+		.reason = reason,
 		.get_new_folio = get_new_folio,
 		.put_new_folio = put_new_folio,
 		.private = private,
@@ -95,7 +96,8 @@ void ferry_add_destination(struct ferry_gather *gather, struct folio *src,
 			   struct folio *dst)
 {
 	if (!gather->nr)
-		gather->limit = ferry_limit_to(folio_nid(dst));
+		gather->limit = ferry_limit_of(gather->reason, folio_nid(src),
+					       folio_nid(dst));
 	gather->nr++;
 	gather->bytes += folio_size(src);
 	dst->migrate_info = (unsigned long)src;
@@ -198,7 +200,7 @@ void __ferry_gather_begin(struct ferry_gather *gather, struct list_head *from)
 bool ferry_gather_expired(struct ferry_gather *gather)
 {
 	u64 now = local_clock();
-	s64 max_ns = READ_ONCE(ferry_batch_max_us) * NSEC_PER_USEC;
+	s64 max_ns = ferry_max_us(gather->reason) * NSEC_PER_USEC;
 
 	if (!gather->start)
 		gather->start = now;
@@ -226,12 +228,13 @@ struct folio *__ferry_get_destination(struct ferry_gather *gather,
 {
 	struct folio *dst = ferry_take_destination(gather, src);
 
-	if (dst)
-		return dst;
-	if (src != gather->failed)
-		return gather->get_new_folio(src, gather->private);
-	gather->failed = NULL;
-	return NULL;
+	if (!dst && src != gather->failed)
+		dst = gather->get_new_folio(src, gather->private);
+	else if (!dst)
+		gather->failed = NULL;
+	if (dst && !gather->start)
+		gather->start = local_clock();
+	return dst;
 }
 
 bool __ferry_take_waited(struct ferry_gather *gather,
@@ -279,7 +282,7 @@ static void ferry_put_destinations(struct ferry_gather *gather)
 static void ferry_wait_for_references(const struct ferry_gather *gather,
 				      struct folio *src)
 {
-	s64 max_ns = READ_ONCE(ferry_batch_max_us) * NSEC_PER_USEC;
+	s64 max_ns = ferry_max_us(gather->reason) * NSEC_PER_USEC;
 
 	while (folio_ref_count(src) > folio_expected_ref_count(src) + 1 &&
 	       (s64)(local_clock() - gather->unlocked) < max_ns)
@@ -291,6 +294,9 @@ bool __ferry_gather_next(struct ferry_gather *gather, struct list_head *from,
 {
 	struct folio *src;
 
+	if (gather->start)
+		ferry_count_locked(gather->reason,
+				   local_clock() - gather->start);
 	ferry_put_destinations(gather);
 	gather->nr = 0;
 	gather->bytes = 0;

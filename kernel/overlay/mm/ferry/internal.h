@@ -8,7 +8,6 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/srcu.h>
-#include <linux/static_call_types.h>
 
 /* NR_MAX_BATCHED_MIGRATION of mm/migrate.c: its batch without a migrator. */
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
@@ -21,7 +20,12 @@
 #define FERRY_LOCKED_FOLIOS	max_t(unsigned long, FERRY_BATCH_FOLIOS, \
 				      FERRY_STOCK_PAGES)
 
-/* The counters of each migrator: see stats.c. */
+/* All reasons that folios migrate for. */
+#define FERRY_NR_REASONS	MR_NEVER
+/* The selection that reasons inherit has the index behind theirs. */
+#define FERRY_DEFAULT		FERRY_NR_REASONS
+
+/* The counters of a migrator, for each reason: see stats.c. */
 #define FERRY_STATS(TYPE, _last) {				\
 	TYPE(FERRY_BATCHES, batches)				\
 	TYPE(FERRY_FOLIOS, folios)				\
@@ -39,41 +43,75 @@
 enum ferry_stat FERRY_STATS(FERRY_COUNTER_ID, FERRY_NR_STATS);
 
 /**
+ * struct ferry_stats - the counters of a migrator for a reason
+ * @kobj:	their directory, in that of the migrator
+ * @counts:	the counters
+ */
+struct ferry_stats {
+	struct kobject kobj;
+	atomic64_t counts[FERRY_NR_STATS];
+};
+
+/**
  * struct ferry_entry - a registered migrator
  * @kobj:	its directory in stats/; the release frees the entry
  * @knobs:	its directory of knobs, or NULL
  * @ops:	the migrator
  * @list:	in the registry's list, under ferry_mutex
- * @stats:	counters
+ * @users:	selections that name it, under ferry_mutex
+ * @stats:	counters for each reason
  */
 struct ferry_entry {
 	struct kobject kobj;
 	struct kobject *knobs;
 	const struct ferry_migrator *ops;
 	struct list_head list;
-	atomic64_t stats[FERRY_NR_STATS];
+	unsigned int users;
+	struct ferry_stats stats[FERRY_NR_REASONS];
+};
+
+/**
+ * struct ferry_choice - what a reason, or the default, selects
+ * @entry:	the migrator, NULL for off
+ * @inherit:	the default decides
+ */
+struct ferry_choice {
+	struct ferry_entry *entry;
+	bool inherit;
 };
 
 /* select.c */
 extern struct mutex ferry_mutex;
 extern struct srcu_struct ferry_srcu;
-extern struct ferry_entry __rcu *ferry_current;
+extern struct ferry_choice ferry_choices[FERRY_NR_REASONS + 1];
 extern const struct ferry_migrator ferry_kernel;
 
-int ferry_kernel_copy(struct ferry_batch *batch);
-DECLARE_STATIC_CALL(ferry_copy, ferry_kernel_copy);
-
-struct ferry_entry *ferry_selected(void);
-struct ferry_entry *ferry_switch(struct ferry_entry *entry);
+struct ferry_entry *ferry_selected(enum migrate_reason reason);
+bool ferry_selects_offload(enum migrate_reason reason);
+void ferry_switch(unsigned int index, struct ferry_choice choice);
 
 /* stats.c */
 extern const struct kobj_type ferry_entry_ktype;
+extern const struct kobj_type ferry_stats_ktype;
 
-static inline void ferry_count(struct ferry_entry *entry, enum ferry_stat stat,
+static inline void ferry_count(struct ferry_entry *entry,
+			       enum migrate_reason reason, enum ferry_stat stat,
 			       s64 n)
 {
-	atomic64_add(n, &entry->stats[stat]);
+	atomic64_add(n, &entry->stats[reason].counts[stat]);
 }
+
+/* reasons.c */
+unsigned long ferry_max_us(enum migrate_reason reason);
+void ferry_count_locked(enum migrate_reason reason, u64 ns);
+int ferry_reasons_init(struct kobject *root, struct kobject *stats);
+
+/* throttle.c */
+bool ferry_has_rate_limit(enum migrate_reason reason);
+unsigned long ferry_get_rate_limit(enum migrate_reason reason);
+void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max);
+u64 ferry_slept_ns(enum migrate_reason reason);
+void ferry_charge(enum migrate_reason reason, u64 bytes);
 
 /* limits.c */
 extern unsigned long ferry_batch_min_bytes;
@@ -82,12 +120,14 @@ extern unsigned long ferry_batch_max_us;
 
 unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 			  unsigned long max_bytes);
-unsigned long ferry_limit_to(int nid);
-unsigned long ferry_rate(int nid);
-void ferry_rate_update(int nid, size_t bytes, u64 ns);
+unsigned long ferry_limit_of(enum migrate_reason reason, int from, int to);
+unsigned long ferry_rate(enum migrate_reason reason, int from, int to);
+void ferry_rate_update(enum migrate_reason reason, int from, int to,
+		       size_t bytes, u64 ns);
 void ferry_gained_nothing(const struct ferry_batch *batch);
 bool ferry_may_gain(const struct list_head *from);
-void ferry_rates_forget(void);
+void ferry_rates_forget(enum migrate_reason reason);
+int ferry_rates_init(void);
 
 /* batch.c */
 bool ferry_eligible(struct folio *dst, struct folio *src,
@@ -103,7 +143,7 @@ bool ferry_sysfs_taken(const char *name);
 int ferry_sysfs_init(const struct attribute *migrator);
 
 /* registry.c */
-int ferry_select(const char *name);
-ssize_t ferry_list(char *buf);
+int ferry_select(unsigned int index, const char *name);
+ssize_t ferry_list(unsigned int index, char *buf);
 
 #endif /* _MM_FERRY_INTERNAL_H */

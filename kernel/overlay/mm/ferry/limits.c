@@ -14,14 +14,15 @@
  *   - as many folios as that, so a batch never locks more than without it,
  *   - batch_max_bytes,
  *   - the bytes that the migrator copies in batch_max_us, according to the rate
- *     of its recent batches to the node of the first destination,
+ *     of recent batches of the same reason between the same nodes,
  *   - batch_max_us after its first folio was unmapped: see gather.c.
  *
  * The first two bound the list that migrate_pages() cuts. The third is known
- * when the first destination is allocated.
+ * when the first destination is allocated. A reason has one migrator at a time,
+ * so no rate is that of two.
  *
  * A batch may always have as many bytes as without a migrator, which is also
- * the limit before the first batch to a node has been measured.
+ * the limit before the first batch between two nodes has been measured.
  *
  * A larger batch is an advantage only because several CPUs or channels copy it.
  * If one CPU copied the last batch, because no other was idle or all DMA
@@ -42,6 +43,7 @@
 #include <linux/nodemask.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 
 #include "internal.h"
 
@@ -52,11 +54,11 @@ unsigned long ferry_batch_max_bytes = SZ_32M;
 unsigned long ferry_batch_max_us = 4000;
 
 /*
- * Recent copy rates of the selected migrator to each node, in bytes per
+ * Recent copy rates for each reason from each node to each node, in bytes per
  * microsecond; 0 if unknown. Written and read without a lock: a lost update
  * loses a sample of a running mean.
  */
-static unsigned long ferry_rates[MAX_NUMNODES];
+static unsigned long *ferry_rates;
 
 /* So many that the cost of one list does not matter. */
 #define FERRY_REST_LISTS	64
@@ -83,33 +85,45 @@ unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 }
 
 /**
- * ferry_limit_to() - the bytes that a batch to a node may have now
- * @nid: node of its first destination
+ * ferry_limit_of() - the bytes that a batch may have now
+ * @reason:	reason of the migration
+ * @from:	node of the first source
+ * @to:		node of its destination
  *
  * Context: any.
  * Return: the limit in bytes.
  */
-unsigned long ferry_limit_to(int nid)
+unsigned long ferry_limit_of(enum migrate_reason reason, int from, int to)
 {
-	return ferry_limit(ferry_rate(nid), READ_ONCE(ferry_batch_max_us),
+	return ferry_limit(ferry_rate(reason, from, to), ferry_max_us(reason),
 			   READ_ONCE(ferry_batch_max_bytes));
 }
 
+static unsigned long *ferry_rate_at(enum migrate_reason reason, int from,
+				    int to)
+{
+	return &ferry_rates[(reason * nr_node_ids + from) * nr_node_ids + to];
+}
+
 /**
- * ferry_rate() - the mean rate of recent batches to a node
- * @nid: the node
+ * ferry_rate() - the mean rate of recent batches
+ * @reason:	their reason
+ * @from:	node of their first source
+ * @to:		node of its destination
  *
  * Context: any.
  * Return: bytes per microsecond, 0 if unknown.
  */
-unsigned long ferry_rate(int nid)
+unsigned long ferry_rate(enum migrate_reason reason, int from, int to)
 {
-	return READ_ONCE(ferry_rates[nid]);
+	return READ_ONCE(*ferry_rate_at(reason, from, to));
 }
 
 /**
- * ferry_rate_update() - add a batch to the mean rate to a node
- * @nid:	node of its first destination
+ * ferry_rate_update() - add a batch to the mean rate of those like it
+ * @reason:	its reason
+ * @from:	node of its first source
+ * @to:		node of its first destination
  * @bytes:	bytes that the migrator copied, with more than the calling CPU
  * @ns:		nanoseconds that the copy took
  *
@@ -117,12 +131,14 @@ unsigned long ferry_rate(int nid)
  *
  * Context: any.
  */
-void ferry_rate_update(int nid, size_t bytes, u64 ns)
+void ferry_rate_update(enum migrate_reason reason, int from, int to,
+		       size_t bytes, u64 ns)
 {
-	unsigned long old = ferry_rate(nid);
+	unsigned long *rate = ferry_rate_at(reason, from, to);
+	unsigned long old = READ_ONCE(*rate);
 	unsigned long now = div64_u64((u64)bytes * NSEC_PER_USEC, ns ?: 1);
 
-	WRITE_ONCE(ferry_rates[nid], old ? (7 * old + now) / 8 : now);
+	WRITE_ONCE(*rate, old ? (7 * old + now) / 8 : now);
 }
 
 /**
@@ -137,7 +153,8 @@ void ferry_rate_update(int nid, size_t bytes, u64 ns)
 void ferry_gained_nothing(const struct ferry_batch *batch)
 {
 	if (batch->bytes >= FERRY_BATCH_FOLIOS * PAGE_SIZE)
-		WRITE_ONCE(ferry_rates[batch->dst_nid], 0);
+		WRITE_ONCE(*ferry_rate_at(batch->reason, batch->src_nid,
+					  batch->dst_nid), 0);
 	if (batch->serial)
 		this_cpu_write(ferry_rest, FERRY_REST_LISTS);
 }
@@ -184,23 +201,41 @@ bool ferry_may_gain(const struct list_head *from)
 	return !ferry_rests() || ferry_is_larger(from, FERRY_STOCK_BYTES);
 }
 
-/** ferry_rates_forget() - forget all that was learned of another migrator */
-void ferry_rates_forget(void)
+/**
+ * ferry_rates_forget() - forget all that was learned of another migrator
+ * @reason: the reason that it copied for
+ *
+ * Context: any.
+ */
+void ferry_rates_forget(enum migrate_reason reason)
 {
-	unsigned int cpu;
-	int nid;
+	unsigned int cpu, i;
 
-	for (nid = 0; nid < MAX_NUMNODES; nid++)
-		WRITE_ONCE(ferry_rates[nid], 0);
+	for (i = 0; i < nr_node_ids * nr_node_ids; i++)
+		WRITE_ONCE(*(ferry_rate_at(reason, 0, 0) + i), 0);
 	for_each_possible_cpu(cpu)
 		per_cpu(ferry_rest, cpu) = 0;
 }
 
-bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages)
+/**
+ * ferry_rates_init() - allocate the rates
+ *
+ * Context: boot.
+ * Return: 0 or -ENOMEM.
+ */
+int __init ferry_rates_init(void)
+{
+	ferry_rates = kvcalloc(FERRY_NR_REASONS * nr_node_ids * nr_node_ids,
+			       sizeof(*ferry_rates), GFP_KERNEL);
+	return ferry_rates ? 0 : -ENOMEM;
+}
+
+bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+			enum migrate_reason reason)
 {
 	unsigned long max_bytes = READ_ONCE(ferry_batch_max_bytes);
 
-	if (raw_cpu_read(ferry_rest))
+	if (!ferry_selects_offload(reason) || raw_cpu_read(ferry_rest))
 		max_bytes = 0;
 	return nr_folios >= FERRY_LOCKED_FOLIOS ||
 	       nr_pages << PAGE_SHIFT >= max(max_bytes, FERRY_STOCK_BYTES);

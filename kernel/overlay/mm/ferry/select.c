@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Selection of a migrator
+ * DOC: Selection of migrators
  *
- * At most one migrator is selected. When none is, the static keys that
- * mm/migrate.c tests are off, and migration is as it is without this code.
+ * Each reason of migration selects a migrator, or off, or inherits what the
+ * default selects. ferry_current has what that amounts to. Where no reason has
+ * a migrator, the static keys that mm/migrate.c tests are off, and migration is
+ * as it is without this code.
  *
  * A batch runs in an SRCU read section of ferry_srcu, from reading the
- * selection to its last counter. ferry_switch() changes the selected entry and
- * the static call one after the other, so one migrator may copy a batch that is
- * counted for the other. Both stay in place until the read section ends,
- * because ferry_switch() waits for all read sections before its caller may
- * disable the old migrator or unpin its module.
+ * selection of its reason to its last counter. ferry_switch() waits for all
+ * read sections before its caller may disable a migrator that is no longer
+ * selected, or unpin its module.
  *
- * Locking: ferry_mutex protects the selection and the list of migrators.
- * ferry_srcu keeps the selected migrator in place while a batch uses it.
+ * Locking: ferry_mutex protects the selections and the list of migrators.
+ * ferry_srcu keeps a selected migrator in place while a batch uses it.
  * Writers of the knobs take ferry_srcu inside sysfs active references, never
  * ferry_mutex.
  */
@@ -23,13 +23,21 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/srcu.h>
-#include <linux/static_call.h>
 
 #include "internal.h"
 
-DEFINE_MUTEX(ferry_mutex);	/* the selection and the list of migrators */
+DEFINE_MUTEX(ferry_mutex);	/* the selections and the list of migrators */
 DEFINE_SRCU(ferry_srcu);
-struct ferry_entry __rcu *ferry_current;	/* NULL when off */
+
+/* Under ferry_mutex. */
+struct ferry_choice ferry_choices[FERRY_NR_REASONS + 1] = {
+	[0 ... FERRY_NR_REASONS - 1] = { .inherit = true },
+};
+
+/* NULL when off. */
+static struct ferry_entry __rcu *ferry_current[FERRY_NR_REASONS];
+/* Whether that is one that may gain from batches larger than without it. */
+static bool ferry_offload[FERRY_NR_REASONS];
 
 DEFINE_STATIC_KEY_FALSE(ferry_enabled);
 DEFINE_STATIC_KEY_FALSE(ferry_large_batches);
@@ -41,7 +49,7 @@ DEFINE_STATIC_KEY_FALSE(ferry_large_batches);
  * Context: process context, all folios locked.
  * Return: 0.
  */
-int ferry_kernel_copy(struct ferry_batch *batch)
+static int ferry_kernel_copy(struct ferry_batch *batch)
 {
 	unsigned int i;
 
@@ -60,17 +68,40 @@ const struct ferry_migrator ferry_kernel = {
 	.copy = ferry_kernel_copy,
 };
 
-DEFINE_STATIC_CALL(ferry_copy, ferry_kernel_copy);
-
 /**
- * ferry_selected() - the selected migrator
+ * ferry_selected() - the migrator of a reason
+ * @reason: the reason
  *
  * Context: SRCU read section of ferry_srcu.
  * Return: its entry, valid until the section ends; NULL when off.
  */
-struct ferry_entry *ferry_selected(void)
+struct ferry_entry *ferry_selected(enum migrate_reason reason)
 {
-	return srcu_dereference(ferry_current, &ferry_srcu);
+	return srcu_dereference(ferry_current[reason], &ferry_srcu);
+}
+
+/**
+ * ferry_selects_any() - check whether a reason has a migrator
+ * @reason: the reason
+ *
+ * Context: any.
+ * Return: false when off.
+ */
+bool ferry_selects_any(enum migrate_reason reason)
+{
+	return rcu_access_pointer(ferry_current[reason]);
+}
+
+/**
+ * ferry_selects_offload() - check whether a reason has an offload migrator
+ * @reason: the reason
+ *
+ * Context: any.
+ * Return: false when off, or when the calling CPU copies.
+ */
+bool ferry_selects_offload(enum migrate_reason reason)
+{
+	return READ_ONCE(ferry_offload[reason]);
 }
 
 static void ferry_key_set(struct static_key_false *key, bool on)
@@ -81,26 +112,44 @@ static void ferry_key_set(struct static_key_false *key, bool on)
 		static_branch_disable(key);
 }
 
-/**
- * ferry_switch() - select an entry, and wait for the batches of the old one
- * @entry: the entry, its migrator enabled and pinned; NULL for off
- *
- * No batch is inside the old migrator's copy() when this returns.
- *
- * Context: process context, under ferry_mutex.
- * Return: the entry that was selected before, NULL if none was.
- */
-struct ferry_entry *ferry_switch(struct ferry_entry *entry)
+/* Direct the batches of a reason to an entry. */
+static void ferry_direct(unsigned int reason, struct ferry_entry *entry)
 {
 	struct ferry_entry *old;
 
-	old = rcu_replace_pointer(ferry_current, entry,
+	old = rcu_replace_pointer(ferry_current[reason], entry,
 				  lockdep_is_held(&ferry_mutex));
-	static_call_update(ferry_copy,
-			   entry ? entry->ops->copy : ferry_kernel_copy);
-	ferry_key_set(&ferry_enabled, entry);
-	ferry_key_set(&ferry_large_batches,
-		      entry && entry->ops != &ferry_kernel);
+	WRITE_ONCE(ferry_offload[reason], entry && entry->ops != &ferry_kernel);
+	/* A batch of the old migrator may still add a rate: it ages. */
+	if (entry != old)
+		ferry_rates_forget(reason);
+}
+
+/**
+ * ferry_switch() - change a selection, and wait for the batches before it
+ * @index:	the reason, or FERRY_DEFAULT
+ * @choice:	what it selects, that migrator enabled and pinned
+ *
+ * When this returns, no batch is inside the copy() of a migrator that was
+ * selected before but is not now.
+ *
+ * Context: process context, under ferry_mutex.
+ */
+void ferry_switch(unsigned int index, struct ferry_choice choice)
+{
+	bool any = false, offload = false;
+	unsigned int reason;
+
+	ferry_choices[index] = choice;
+	for (reason = 0; reason < FERRY_NR_REASONS; reason++) {
+		choice = ferry_choices[reason];
+		if (choice.inherit)
+			choice = ferry_choices[FERRY_DEFAULT];
+		ferry_direct(reason, choice.entry);
+		any |= ferry_selects_any(reason);
+		offload |= ferry_selects_offload(reason);
+	}
+	ferry_key_set(&ferry_enabled, any);
+	ferry_key_set(&ferry_large_batches, offload);
 	synchronize_srcu(&ferry_srcu);
-	return old;
 }

@@ -3,9 +3,9 @@
  * DOC: /sys/kernel/mm/migration
  *
  * The directory, its limits, and the directories of each migrator: its counters
- * in stats/, its knobs beside the selector. Documentation/ABI/testing/
- * sysfs-kernel-mm-migration describes every file. Drivers make knobs and
- * counters with the macros of linux/ferry_sysfs.h.
+ * in stats/, its knobs beside the selector. Those of reasons are in reasons.c.
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration describes every file.
+ * Drivers make knobs and counters with the macros of linux/ferry_sysfs.h.
  *
  * Locking: ferry_mutex -> sysfs active references. The removal of a file waits
  * for the tasks that read or write it, so the functions of the files in stats/
@@ -18,6 +18,7 @@
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
 #include <linux/kstrtox.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -178,6 +179,35 @@ bool ferry_sysfs_taken(const char *name)
 	return node;
 }
 
+static int ferry_stats_add(struct ferry_entry *entry)
+{
+	unsigned int reason;
+	int err;
+
+	err = kobject_add(&entry->kobj, ferry_stats_root, "%s",
+			  entry->ops->name);
+	for (reason = 0; reason < FERRY_NR_REASONS && !err; reason++)
+		err = kobject_init_and_add(&entry->stats[reason].kobj,
+					   &ferry_stats_ktype, &entry->kobj,
+					   "%s", migrate_reason_names[reason]);
+	return err;
+}
+
+static void ferry_stats_remove(struct ferry_entry *entry)
+{
+	unsigned int reason;
+
+	for (reason = 0; reason < FERRY_NR_REASONS; reason++) {
+		struct kobject *kobj = &entry->stats[reason].kobj;
+
+		if (!kobj->state_initialized)
+			break;
+		kobject_del(kobj);
+		kobject_put(kobj);
+	}
+	kobject_del(&entry->kobj);
+}
+
 /**
  * ferry_sysfs_add() - show a migrator's counters and knobs
  * @entry: its entry, kobject initialised
@@ -188,14 +218,15 @@ bool ferry_sysfs_taken(const char *name)
 int ferry_sysfs_add(struct ferry_entry *entry)
 {
 	const struct ferry_migrator *ops = entry->ops;
-	int err = kobject_add(&entry->kobj, ferry_stats_root, "%s", ops->name);
+	int err = ferry_stats_add(entry);
 
-	if (err || !ops->groups)
-		return err;
-	entry->knobs = ferry_sysfs_dir(ops->name, ops->groups);
-	if (IS_ERR(entry->knobs))
-		kobject_del(&entry->kobj);
-	return PTR_ERR_OR_ZERO(entry->knobs);
+	if (!err && ops->groups) {
+		entry->knobs = ferry_sysfs_dir(ops->name, ops->groups);
+		err = PTR_ERR_OR_ZERO(entry->knobs);
+	}
+	if (err)
+		ferry_stats_remove(entry);
+	return err;
 }
 
 /**
@@ -212,7 +243,7 @@ void ferry_sysfs_remove(struct ferry_entry *entry)
 		kobject_del(entry->knobs);
 		kobject_put(entry->knobs);
 	}
-	kobject_del(&entry->kobj);
+	ferry_stats_remove(entry);
 }
 
 /**
@@ -231,5 +262,6 @@ int __init ferry_sysfs_init(const struct attribute *migrator)
 	if (!ferry_stats_root)
 		return -ENOMEM;
 	return sysfs_create_file(ferry_root, migrator) ?:
-	       sysfs_create_group(ferry_root, &ferry_limit_group);
+	       sysfs_create_group(ferry_root, &ferry_limit_group) ?:
+	       ferry_reasons_init(ferry_root, ferry_stats_root);
 }

@@ -111,7 +111,7 @@ static int copy_init(struct kunit *test)
 	test->priv = ctx;
 	memset(&copy_seen, 0, sizeof(copy_seen));
 	KUNIT_ASSERT_EQ(test, ferry_register(&copy_test_migrator), 0);
-	KUNIT_ASSERT_EQ(test, ferry_select("kunit"), 0);
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static void copy_exit(struct kunit *test)
 {
 	struct copy_ctx *ctx = test->priv;
 
-	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 	ferry_unregister(&copy_test_migrator);
 	copy_free(&ctx->src);
 	copy_free(&ctx->dst);
@@ -149,7 +149,8 @@ static unsigned int copy_run(struct kunit *test)
 static s64 copy_stat(enum ferry_stat stat)
 {
 	int idx = srcu_read_lock(&ferry_srcu);
-	s64 value = atomic64_read(&ferry_selected()->stats[stat]);
+	struct ferry_entry *entry = ferry_selected(MR_SYSCALL);
+	s64 value = atomic64_read(&entry->stats[MR_SYSCALL].counts[stat]);
 
 	srcu_read_unlock(&ferry_srcu, idx);
 	return value;
@@ -195,19 +196,20 @@ static void copy_rejected_batch(struct kunit *test)
 static void copy_by_one_cpu_resets_rate(struct kunit *test)
 {
 	struct copy_ctx *ctx = test->priv;
-	int nid;
+	int from, to;
 
 	copy_fill(test, FERRY_BATCH_FOLIOS);
-	nid = folio_nid(list_first_entry(&ctx->dst, struct folio, lru));
-	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
+	from = folio_nid(list_first_entry(&ctx->src, struct folio, lru));
+	to = folio_nid(list_first_entry(&ctx->dst, struct folio, lru));
+	ferry_rate_update(MR_SYSCALL, from, to, SZ_1G, NSEC_PER_USEC);
 	copy_seen.reject = -EBUSY;
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
-	KUNIT_EXPECT_EQ(test, ferry_rate(nid), 0);
-	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, from, to), 0);
+	ferry_rate_update(MR_SYSCALL, from, to, SZ_1G, NSEC_PER_USEC);
 	copy_seen.reject = 0;
 	copy_seen.serial = true;
 	KUNIT_EXPECT_EQ(test, copy_run(test), FERRY_BATCH_FOLIOS);
-	KUNIT_EXPECT_EQ(test, ferry_rate(nid), 0);
+	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, from, to), 0);
 }
 
 static void copy_small_batch(struct kunit *test)
@@ -238,7 +240,7 @@ static void copy_skips_pinned(struct kunit *test)
 static void copy_off_does_nothing(struct kunit *test)
 {
 	copy_fill(test, 64);
-	KUNIT_ASSERT_EQ(test, ferry_select("off"), 0);
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 	KUNIT_EXPECT_EQ(test, copy_run(test), 0);
 	KUNIT_EXPECT_EQ(test, copy_seen.calls, 0);
 }

@@ -65,7 +65,7 @@ static struct folio *test_alloc(struct folio *src, unsigned long private)
 	if (seen.sleep_us)
 		fsleep(seen.sleep_us);
 	if (seen.select && seen.tries == FOLIOS / 2)
-		ferry_select(seen.select);
+		ferry_select(FERRY_DEFAULT, seen.select);
 	if (seen.tries++ >= seen.may_alloc)
 		return NULL;
 	folio = folio_alloc(GFP_HIGHUSER_MOVABLE, 0);
@@ -145,7 +145,7 @@ static int gather_init(struct kunit *test)
 	WRITE_ONCE(ferry_batch_max_us, USEC_PER_SEC);
 	test->priv = ctx;
 	KUNIT_ASSERT_EQ(test, ferry_register(&test_migrator), 0);
-	KUNIT_ASSERT_EQ(test, ferry_select("kunit"), 0);
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
 	ctx->file = shmem_file_setup("ferry_gather", FOLIOS * PAGE_SIZE,
 				     EMPTY_VMA_FLAGS);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ctx->file));
@@ -158,7 +158,7 @@ static void gather_exit(struct kunit *test)
 
 	if (!ctx)
 		return;
-	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 	ferry_unregister(&test_migrator);
 	WRITE_ONCE(ferry_batch_min_bytes, ctx->min_bytes);
 	WRITE_ONCE(ferry_batch_max_us, ctx->max_us);
@@ -244,7 +244,8 @@ static void gather_expires(struct kunit *test)
 	LIST_HEAD(folios);
 
 	WRITE_ONCE(ferry_batch_max_us, 20 * USEC_PER_MSEC);
-	ferry_gather_init(&gather, &folios, test_alloc, test_put, 0);
+	ferry_gather_init(&gather, &folios, test_alloc, test_put, 0,
+			  MR_SYSCALL);
 	KUNIT_EXPECT_FALSE(test, ferry_gather_expired(&gather));
 	/* Where the TSC is unstable, local_clock() may be late by a tick. */
 	fsleep(20 * USEC_PER_MSEC + 2 * TICK_USEC);
@@ -331,7 +332,7 @@ static void check_switch(struct kunit *test, const char *before,
 {
 	unsigned int moved;
 
-	KUNIT_ASSERT_EQ(test, ferry_select(before), 0);
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, before), 0);
 	gather_fill(test);
 	seen.select = after;
 	KUNIT_EXPECT_EQ(test, gather_migrate(test, MIGRATE_ASYNC, &moved), 0);
@@ -356,11 +357,13 @@ static void gather_bounds_folios(struct kunit *test)
 	struct ferry_gather gather;
 	struct folio *folio, *next;
 	LIST_HEAD(folios);
-	int nid;
+	int from, to;
 
 	/* So fast that the bytes of single pages are no limit. */
-	for_each_online_node(nid)
-		ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
+	for_each_online_node(from)
+		for_each_online_node(to)
+			ferry_rate_update(MR_SYSCALL, from, to, SZ_1G,
+					  NSEC_PER_USEC);
 	for (i = 0; i < nr; i++) {
 		folio = folio_alloc(GFP_KERNEL, 0);
 		KUNIT_ASSERT_NOT_NULL(test, folio);
@@ -368,7 +371,8 @@ static void gather_bounds_folios(struct kunit *test)
 		folio_get(folio);
 		list_add_tail(&folio->lru, &folios);
 	}
-	ferry_gather_init(&gather, &folios, test_alloc, test_put, 0);
+	ferry_gather_init(&gather, &folios, test_alloc, test_put, 0,
+			  MR_SYSCALL);
 	ferry_gather_begin(&gather, &folios);
 	KUNIT_EXPECT_EQ(test, gather.nr, FERRY_LOCKED_FOLIOS);
 	KUNIT_EXPECT_FALSE(test, ferry_gather_next(&gather, &folios, &folios));

@@ -23,21 +23,26 @@ static void expect_list(struct kunit *test, const char *word)
 	char *buf = (char *)get_zeroed_page(GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	ferry_list(buf);
+	ferry_list(FERRY_DEFAULT, buf);
 	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(buf, word), "%s not in %s",
 				  word, buf);
 	free_page((unsigned long)buf);
 }
 
+static bool batch_full(unsigned int folios, unsigned long pages)
+{
+	return __ferry_batch_full(folios, pages, MR_SYSCALL);
+}
+
 static void select_words(struct kunit *test)
 {
 	expect_list(test, "[off]");
-	KUNIT_EXPECT_EQ(test, ferry_select("kernel\n"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "kernel\n"), 0);
 	expect_list(test, "[kernel]");
-	KUNIT_EXPECT_EQ(test, ferry_select("unknown"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ferry_select(""), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "unknown"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, ""), -EINVAL);
 	expect_list(test, "[kernel]");
-	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 	expect_list(test, "[off]");
 }
 
@@ -45,8 +50,8 @@ static void select_words(struct kunit *test)
 static void register_bad_names(struct kunit *test)
 {
 	static const char * const names[] = {
-		"", "off", "stats", "reserved", "migrator", "batch_min_bytes",
-		"a b", "a/b", "[a]",
+		"", "off", "inherit", "stats", "reasons", "reserved",
+		"migrator", "batch_min_bytes", "a b", "a/b", "[a]",
 	};
 	struct kobject *dir = ferry_sysfs_dir("reserved", NULL);
 	unsigned int i;
@@ -75,11 +80,11 @@ static void register_twice(struct kunit *test)
 static void unregister_selected(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
-	KUNIT_EXPECT_EQ(test, ferry_select("kunit"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
 	expect_list(test, "[kunit]");
 	ferry_unregister(&select_migrator);
 	expect_list(test, "[kernel]");
-	KUNIT_EXPECT_EQ(test, ferry_select("off"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 }
 
 static void limit_follows_rate(struct kunit *test)
@@ -104,21 +109,23 @@ static void limit_resets_when_serial(struct kunit *test)
 
 	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
+	batch->reason = MR_SYSCALL;
+	batch->src_nid = nid;
 	batch->dst_nid = nid;
-	ferry_rates_forget();
-	KUNIT_EXPECT_EQ(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
-	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
-	ferry_rate_update(nid, SZ_1G, NSEC_PER_USEC);
-	KUNIT_EXPECT_EQ(test, ferry_rate(nid), SZ_1G);
-	KUNIT_EXPECT_GT(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
+	ferry_rates_forget(MR_SYSCALL);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
+	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G, NSEC_PER_USEC);
+	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, nid, nid), SZ_1G);
+	KUNIT_EXPECT_GT(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
 	/* A batch that is too small to be shared changes nothing. */
 	batch->bytes = (FERRY_BATCH_FOLIOS - 1) * PAGE_SIZE;
 	ferry_gained_nothing(batch);
-	KUNIT_EXPECT_EQ(test, ferry_rate(nid), SZ_1G);
+	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, nid, nid), SZ_1G);
 	batch->bytes = FERRY_BATCH_FOLIOS * PAGE_SIZE;
 	ferry_gained_nothing(batch);
-	KUNIT_EXPECT_EQ(test, ferry_limit_to(nid), FERRY_STOCK_BYTES);
-	ferry_rates_forget();
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
+	ferry_rates_forget(MR_SYSCALL);
 }
 
 static void add_folio(struct kunit *test, struct list_head *folios,
@@ -147,7 +154,8 @@ static void rests_without_gain(struct kunit *test)
 
 	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
-	ferry_rates_forget();
+	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
 	migrate_disable();
 	add_folio(test, &folios, 0);
 	KUNIT_EXPECT_FALSE(test, ferry_may_gain(&folios));
@@ -158,14 +166,16 @@ static void rests_without_gain(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
 	batch->serial = true;
 	ferry_gained_nothing(batch);
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
+	KUNIT_EXPECT_TRUE(test, batch_full(1, FERRY_STOCK_PAGES));
 	while (rested < 1000 && !ferry_may_gain(&folios))
 		rested++;
 	KUNIT_EXPECT_GT(test, rested, 15);
 	KUNIT_EXPECT_LT(test, rested, 1000);
-	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, FERRY_STOCK_PAGES));
+	KUNIT_EXPECT_FALSE(test, batch_full(1, FERRY_STOCK_PAGES));
 	migrate_enable();
 	free_folios(&folios);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	ferry_unregister(&select_migrator);
 }
 
 /* A list that is larger than without a migrator is never migrated without. */
@@ -183,21 +193,27 @@ static void rest_excludes_large_lists(struct kunit *test)
 	ferry_gained_nothing(batch);
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
 	free_folios(&folios);
-	ferry_rates_forget();
+	ferry_rates_forget(MR_SYSCALL);
 }
 
-/* A fast node does not make the batches to a slow one larger. */
-static void limit_is_of_the_node(struct kunit *test)
+/* Neither nodes nor reasons make the batches of others larger. */
+static void limit_is_of_reason_and_nodes(struct kunit *test)
 {
-	if (MAX_NUMNODES < 2)
+	if (nr_node_ids < 2)
 		kunit_skip(test, "one node");
-	ferry_rates_forget();
-	ferry_rate_update(0, SZ_1G, NSEC_PER_USEC);
-	KUNIT_EXPECT_GT(test, ferry_limit_to(0), FERRY_STOCK_BYTES);
-	KUNIT_EXPECT_EQ(test, ferry_limit_to(MAX_NUMNODES - 1),
+	ferry_rate_update(MR_SYSCALL, 0, 1, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_GT(test, ferry_limit_of(MR_SYSCALL, 0, 1),
 			FERRY_STOCK_BYTES);
-	ferry_rates_forget();
-	KUNIT_EXPECT_EQ(test, ferry_limit_to(0), FERRY_STOCK_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, 1, 0),
+			FERRY_STOCK_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_DEMOTION, 0, 1),
+			FERRY_STOCK_BYTES);
+	ferry_rates_forget(MR_DEMOTION);
+	KUNIT_EXPECT_GT(test, ferry_limit_of(MR_SYSCALL, 0, 1),
+			FERRY_STOCK_BYTES);
+	ferry_rates_forget(MR_SYSCALL);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, 0, 1),
+			FERRY_STOCK_BYTES);
 }
 
 /* The list of migrate_pages() is bounded by folios and bytes. */
@@ -206,12 +222,19 @@ static void list_is_bounded(struct kunit *test)
 	unsigned long max_bytes = READ_ONCE(ferry_batch_max_bytes);
 	unsigned long pages = max(max_bytes, FERRY_STOCK_BYTES) >> PAGE_SHIFT;
 
-	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(1, pages - 1));
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(1, pages));
-	KUNIT_EXPECT_FALSE(test, __ferry_batch_full(FERRY_LOCKED_FOLIOS - 1,
-						    FERRY_LOCKED_FOLIOS - 1));
-	KUNIT_EXPECT_TRUE(test, __ferry_batch_full(FERRY_LOCKED_FOLIOS,
-						   FERRY_LOCKED_FOLIOS));
+	KUNIT_ASSERT_EQ(test, ferry_register(&select_migrator), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
+	KUNIT_EXPECT_FALSE(test, batch_full(1, pages - 1));
+	KUNIT_EXPECT_TRUE(test, batch_full(1, pages));
+	KUNIT_EXPECT_FALSE(test, batch_full(FERRY_LOCKED_FOLIOS - 1,
+					    FERRY_LOCKED_FOLIOS - 1));
+	KUNIT_EXPECT_TRUE(test, batch_full(FERRY_LOCKED_FOLIOS,
+					   FERRY_LOCKED_FOLIOS));
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, "kernel"), 0);
+	KUNIT_EXPECT_TRUE(test, batch_full(1, pages - 1));
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, "inherit"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	ferry_unregister(&select_migrator);
 }
 
 static struct kunit_case select_cases[] = {
@@ -221,7 +244,7 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(unregister_selected),
 	KUNIT_CASE(limit_follows_rate),
 	KUNIT_CASE(limit_resets_when_serial),
-	KUNIT_CASE(limit_is_of_the_node),
+	KUNIT_CASE(limit_is_of_reason_and_nodes),
 	KUNIT_CASE(rests_without_gain),
 	KUNIT_CASE(rest_excludes_large_lists),
 	KUNIT_CASE(list_is_bounded),

@@ -549,7 +549,7 @@ static unsigned int migrate_gathered(struct kunit *test, u64 start,
 	ferry_test_isolate_all(test, memory, &folios);
 	migrc_batch_begin(&migrc, (unsigned long)caller, MR_SYSCALL);
 	__ferry_gather_init(&gather, &folios, watched_alloc, caller_put,
-			    (unsigned long)caller);
+			    (unsigned long)caller, MR_SYSCALL);
 	gather.start = start;
 	KUNIT_EXPECT_EQ(test, __ferry_migrate_runs(&folios, &unmapped, &targets,
 						   watched_alloc, caller_put,

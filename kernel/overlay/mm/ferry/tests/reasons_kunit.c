@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The selection, the counters and the limits of each reason. */
+
+#include <kunit/test.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
+
+#include "../internal.h"
+
+#define FOLIOS	32
+
+static int enabled;
+
+static int reasons_enable(void)
+{
+	enabled++;
+	return 0;
+}
+
+static void reasons_disable(void)
+{
+	enabled--;
+}
+
+static int reasons_copy(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		batch->pairs[i].status = 0;
+	return 0;
+}
+
+static const struct ferry_migrator first = {
+	.name = "kunit_first",
+	.enable = reasons_enable,
+	.disable = reasons_disable,
+	.copy = reasons_copy,
+};
+
+static const struct ferry_migrator second = {
+	.name = "kunit_second",
+	.copy = reasons_copy,
+};
+
+static void add_folios(struct kunit *test, struct list_head *folios)
+{
+	unsigned int i;
+
+	for (i = 0; i < FOLIOS; i++) {
+		struct folio *folio = folio_alloc(GFP_KERNEL, 0);
+
+		KUNIT_ASSERT_NOT_NULL(test, folio);
+		folio->migrate_info = 0;
+		list_add(&folio->lru, folios);
+	}
+}
+
+static void free_folios(struct list_head *folios)
+{
+	struct folio *folio, *next;
+
+	list_for_each_entry_safe(folio, next, folios, lru) {
+		list_del(&folio->lru);
+		folio->migrate_info = 0;
+		folio_put(folio);
+	}
+}
+
+static s64 folios_counted(enum migrate_reason reason)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+	struct ferry_entry *entry = ferry_selected(reason);
+	s64 count = -1;
+
+	if (entry)
+		count = atomic64_read(&entry->stats[reason].counts[
+				      FERRY_FOLIOS]);
+	srcu_read_unlock(&ferry_srcu, idx);
+	return count;
+}
+
+/* Copy folios for a reason; return how many its migrator counted for it. */
+static s64 copy_for(struct kunit *test, enum migrate_reason reason)
+{
+	const struct ferry_gather gather = { .active = true };
+	s64 before = folios_counted(reason);
+	LIST_HEAD(src);
+	LIST_HEAD(dst);
+
+	add_folios(test, &src);
+	add_folios(test, &dst);
+	ferry_copy_folios(&gather, &src, &dst, reason);
+	free_folios(&src);
+	free_folios(&dst);
+	return folios_counted(reason) - before;
+}
+
+static void expect_migrator(struct kunit *test, enum migrate_reason reason,
+			    const struct ferry_migrator *ops)
+{
+	int idx = srcu_read_lock(&ferry_srcu);
+	struct ferry_entry *entry = ferry_selected(reason);
+
+	KUNIT_EXPECT_PTR_EQ(test, entry ? entry->ops : NULL, ops);
+	srcu_read_unlock(&ferry_srcu, idx);
+}
+
+static int reasons_init(struct kunit *test)
+{
+	enabled = 0;
+	KUNIT_ASSERT_EQ(test, ferry_register(&first), 0);
+	KUNIT_ASSERT_EQ(test, ferry_register(&second), 0);
+	return 0;
+}
+
+static void reasons_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, "inherit"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, "inherit"), 0);
+	ferry_unregister(&second);
+	ferry_unregister(&first);
+	KUNIT_EXPECT_EQ(test, enabled, 0);
+}
+
+static void reasons_inherit(struct kunit *test)
+{
+	expect_migrator(test, MR_DEMOTION, NULL);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, first.name), 0);
+	expect_migrator(test, MR_DEMOTION, &first);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, second.name), 0);
+	expect_migrator(test, MR_COMPACTION, &second);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, "off"), 0);
+	expect_migrator(test, MR_COMPACTION, NULL);
+	expect_migrator(test, MR_DEMOTION, &first);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, "inherit\n"), 0);
+	expect_migrator(test, MR_COMPACTION, &first);
+}
+
+static void reasons_reject_words(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, second.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, "unknown"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "inherit"), -EINVAL);
+	expect_migrator(test, MR_COMPACTION, &second);
+	expect_migrator(test, MR_DEMOTION, NULL);
+}
+
+/* Batches of two migrators at the same time are counted for their reasons. */
+static void reasons_copy_by_their_own(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, first.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, second.name), 0);
+	KUNIT_EXPECT_EQ(test, copy_for(test, MR_SYSCALL), FOLIOS);
+	KUNIT_EXPECT_EQ(test, copy_for(test, MR_COMPACTION), FOLIOS);
+	KUNIT_EXPECT_EQ(test, folios_counted(MR_SYSCALL), FOLIOS);
+	KUNIT_EXPECT_EQ(test, copy_for(test, MR_DEMOTION), 0);
+	KUNIT_EXPECT_TRUE(test, ferry_selects_offload(MR_SYSCALL));
+	KUNIT_EXPECT_FALSE(test, ferry_selects_offload(MR_DEMOTION));
+}
+
+/* A migrator is enabled while anything selects it. */
+static void reasons_enable_once(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, first.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, first.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, first.name), 0);
+	KUNIT_EXPECT_EQ(test, enabled, 1);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_SYSCALL, "inherit"), 0);
+	KUNIT_EXPECT_EQ(test, enabled, 1);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, "off"), 0);
+	KUNIT_EXPECT_EQ(test, enabled, 0);
+}
+
+/* Reasons that selected a migrator inherit when it is gone. */
+static void reasons_unregister(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, second.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, first.name), 0);
+	ferry_unregister(&first);
+	expect_migrator(test, MR_COMPACTION, &second);
+	KUNIT_EXPECT_EQ(test, enabled, 0);
+	KUNIT_EXPECT_EQ(test, ferry_register(&first), 0);
+}
+
+/* 1 MiB is due after a second, of which the burst is forgiven. */
+static void limit_is_obeyed(struct kunit *test)
+{
+	u64 slept = ferry_slept_ns(MR_DAMON), start;
+
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
+	start = ktime_get_ns();
+	ferry_charge(MR_DAMON, SZ_128K);
+	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_DAMON));
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
+	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_DAMON), 0);
+	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - slept,
+			50 * NSEC_PER_MSEC);
+	ferry_charge(MR_DAMON, SZ_1G);
+	ferry_set_rate_limit(MR_DAMON, 0);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
+	/* Nobody is charged without a limit. */
+	ferry_charge(MR_DAMON, SZ_1G);
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
+/* The slice has the size that makes pauses neither long nor short. */
+static void slice_follows_pause(struct kunit *test)
+{
+	struct ferry_slice slice = {};
+	unsigned long first_slice;
+
+	KUNIT_EXPECT_EQ(test, ferry_slice_next(&slice, MR_DAMON, 1000), 1000);
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	first_slice = ferry_slice_next(&slice, MR_DAMON, 1000);
+	KUNIT_EXPECT_LT(test, first_slice, 100);
+	KUNIT_EXPECT_EQ(test, ferry_slice_next(&slice, MR_DAMON, 1000),
+			2 * first_slice);
+	ferry_charge(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_EQ(test, ferry_slice_next(&slice, MR_DAMON, 1000),
+			first_slice);
+	KUNIT_EXPECT_EQ(test, ferry_slice_next(&slice, MR_DAMON, 1), 1);
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
+static struct kunit_case reasons_cases[] = {
+	KUNIT_CASE(reasons_inherit),
+	KUNIT_CASE(reasons_reject_words),
+	KUNIT_CASE(reasons_copy_by_their_own),
+	KUNIT_CASE(reasons_enable_once),
+	KUNIT_CASE(reasons_unregister),
+	KUNIT_CASE(limit_is_obeyed),
+	KUNIT_CASE(slice_follows_pause),
+	{}
+};
+
+static struct kunit_suite reasons_suite = {
+	.name = "ferry_reasons",
+	.init = reasons_init,
+	.exit = reasons_exit,
+	.test_cases = reasons_cases,
+};
+
+kunit_test_suite(reasons_suite);

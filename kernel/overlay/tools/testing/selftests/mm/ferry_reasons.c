@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /sys/kernel/mm/migration/reasons/ and stats/reasons/: reasons of migration
+ * have migrators of their own at the same time, counters that add up to those
+ * of the kernel, and limits that tasks obey without holding anything.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ferry_knobs.h"
+
+#define MIB		(1UL << 20)
+#define HUGE		(2 * MIB)
+#define MOVE		2		/* MPOL_MF_MOVE */
+#define SYSCALL		"reasons/syscall_or_cpuset/"
+#define SYSCALL_STATS	"stats/reasons/syscall_or_cpuset/"
+#define MOVERS		4
+
+/* Bits of /proc/kpageflags. */
+#define KPF_LOCKED	(1UL << 0)
+#define KPF_LRU		(1UL << 5)
+
+static const char * const reasons[] = {
+	"compaction", "memory_failure", "memory_hotplug", "syscall_or_cpuset",
+	"mempolicy_mbind", "numa_misplaced", "contig_range", "longterm_pin",
+	"demotion", "damon",
+};
+
+static long long number(const char *name)
+{
+	char value[64];
+
+	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
+}
+
+static long long vmstat(const char *name)
+{
+	char line[128];
+	long long value = -1;
+	FILE *file = fopen("/proc/vmstat", "r");
+	size_t len = strlen(name);
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, len) && line[len] == ' ')
+			value = atoll(line + len);
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* One entry for every @step bytes. Return what move_pages(2) returns. */
+static long move(char *memory, size_t bytes, size_t step, int node)
+{
+	size_t nr = bytes / step;
+	void **pages = calloc(nr, sizeof(*pages));
+	int *nodes = calloc(nr, sizeof(*nodes));
+	int *status = calloc(nr, sizeof(*status));
+	long err = -ENOMEM;
+
+	for (size_t i = 0; pages && nodes && i < nr; i++) {
+		pages[i] = memory + i * step;
+		nodes[i] = node;
+	}
+	if (pages && nodes && status)
+		err = syscall(__NR_move_pages, 0, nr, pages, nodes, status,
+			      MOVE);
+	free(pages);
+	free(nodes);
+	free(status);
+	return err;
+}
+
+static long move_all(char *memory, size_t bytes, int node)
+{
+	return move(memory, bytes, sysconf(_SC_PAGESIZE), node);
+}
+
+FIXTURE(reasons) {
+	char *memory;
+	size_t bytes;
+};
+
+FIXTURE_SETUP(reasons)
+{
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (number(SYSCALL "batch_max_us") < 0)
+		SKIP(return, "no " ROOT SYSCALL);
+	if (access("/sys/devices/system/node/node1", F_OK))
+		SKIP(return, "needs two memory nodes");
+	self->bytes = 16 * MIB;
+	self->memory = mmap(NULL, self->bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(self->memory, MAP_FAILED);
+	madvise(self->memory, self->bytes, MADV_NOHUGEPAGE);
+	memset(self->memory, 1, self->bytes);
+	ASSERT_EQ(move_all(self->memory, self->bytes, 0), 0);
+}
+
+FIXTURE_TEARDOWN(reasons)
+{
+	write_file("migrator", "off");
+	write_file(SYSCALL "migrator", "inherit");
+	write_file("reasons/compaction/migrator", "inherit");
+	write_file(SYSCALL "max_bytes_per_s", "0");
+	if (self->memory && self->memory != MAP_FAILED)
+		munmap(self->memory, self->bytes);
+}
+
+TEST_F(reasons, values)
+{
+	static const struct value values[] = {
+		{ SYSCALL "migrator", "unknown", false },
+		{ SYSCALL "migrator", "inherit off", false },
+		{ SYSCALL "migrator", "off", true },
+		{ SYSCALL "migrator", "kernel", true },
+		{ "migrator", "inherit", false },
+		{ SYSCALL "batch_max_us", "-1", false },
+		{ SYSCALL "batch_max_us", "1000001", false },
+		{ SYSCALL "batch_max_us", "some", false },
+		{ SYSCALL "batch_max_us", "1000000", true },
+		{ SYSCALL "max_bytes_per_s", "-1", false },
+		{ SYSCALL "max_bytes_per_s", "1048575", false },
+		{ SYSCALL "max_bytes_per_s", "64M", false },
+		{ SYSCALL "max_bytes_per_s", "1048576", true },
+	};
+
+	check_values(_metadata, values, ARRAY_SIZE(values));
+	EXPECT_EQ(write_file("reasons/demotion/max_bytes_per_s", "0"),
+		  -ENOENT);
+}
+
+/* Every page that the kernel counts as migrated has a reason. */
+TEST_F(reasons, pages_add_up)
+{
+	long long before, sum = 0, after, moved;
+	char path[128];
+
+	moved = number(SYSCALL_STATS "moved_pages");
+	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
+	moved = number(SYSCALL_STATS "moved_pages") - moved;
+	EXPECT_GE(moved, self->bytes / sysconf(_SC_PAGESIZE));
+
+	before = vmstat("pgmigrate_success");
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		snprintf(path, sizeof(path), "stats/reasons/%s/moved_pages",
+			 reasons[i]);
+		ASSERT_GE(number(path), 0);
+		sum += number(path);
+	}
+	after = vmstat("pgmigrate_success");
+	EXPECT_GE(sum, before);
+	EXPECT_LE(sum, after);
+}
+
+/* Leave holes that compaction fills. */
+static void compact(char *memory, size_t bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
+
+	for (size_t i = 0; i < bytes; i += 2 * page)
+		madvise(memory + i, page, MADV_DONTNEED);
+	if (fd >= 0) {
+		if (write(fd, "1", 1) != 1)
+			perror("compact_memory");
+		close(fd);
+	}
+}
+
+/* Two migrators at once: each copies for its own reason and for no other. */
+TEST_F(reasons, migrators_at_once)
+{
+	long long moved = number("stats/reasons/compaction/moved_pages");
+	long long ours = number("stats/kernel/syscall_or_cpuset/folios");
+	long long theirs = number("stats/kernel/compaction/folios");
+
+	ASSERT_EQ(write_file("migrator", "kernel"), 0);
+	ASSERT_EQ(write_file(SYSCALL "migrator", "off"), 0);
+	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
+	EXPECT_EQ(number("stats/kernel/syscall_or_cpuset/folios"), ours);
+	compact(self->memory, self->bytes);
+	if (number("stats/reasons/compaction/moved_pages") < moved + 512)
+		SKIP(return, "compaction moved too little");
+	EXPECT_GT(number("stats/kernel/compaction/folios"), theirs);
+
+	ASSERT_EQ(write_file(SYSCALL "migrator", "kernel"), 0);
+	ASSERT_EQ(write_file("migrator", "off"), 0);
+	theirs = number("stats/kernel/compaction/folios");
+	memset(self->memory, 1, self->bytes);
+	ASSERT_EQ(move_all(self->memory, self->bytes, 0), 0);
+	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
+	EXPECT_GT(number("stats/kernel/syscall_or_cpuset/folios"), ours);
+	compact(self->memory, self->bytes);
+	EXPECT_EQ(number("stats/kernel/compaction/folios"), theirs);
+}
+
+TEST_F(reasons, locked_times)
+{
+	static const char * const names[] = {
+		"le_64us", "le_256us", "le_1024us", "le_4096us", "le_16384us",
+		"le_65536us", "count",
+	};
+	long long count = number(SYSCALL_STATS "locked/count"), last = 0;
+	long long total = number(SYSCALL_STATS "locked/total_us");
+	char path[128];
+
+	ASSERT_EQ(write_file("migrator", "kernel"), 0);
+	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
+	EXPECT_GT(number(SYSCALL_STATS "locked/count"), count);
+	EXPECT_GT(number(SYSCALL_STATS "locked/total_us"), total);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), SYSCALL_STATS "locked/%s",
+			 names[i]);
+		EXPECT_GE(number(path), last);
+		last = number(path);
+	}
+}
+
+struct mover {
+	pthread_t thread;
+	char *memory;
+	size_t bytes;
+	double end;
+	bool failed;
+};
+
+static void *move_until_end(void *argument)
+{
+	struct mover *mover = argument;
+
+	for (int node = 1; seconds() < mover->end; node = !node)
+		mover->failed |= move(mover->memory, mover->bytes, HUGE,
+				      node) != 0;
+	return NULL;
+}
+
+/* Four tasks together move what the limit allows, in folios of 2 MiB. */
+TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
+{
+	const double limit = 64 * MIB, time = 10;
+	struct mover movers[MOVERS] = {};
+	size_t bytes = 16 * MIB;
+	long long moved;
+	double start;
+	char *memory;
+
+	memory = mmap(NULL, (MOVERS + 1) * bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(memory, MAP_FAILED);
+	memory = (char *)(((uintptr_t)memory + HUGE - 1) & ~(HUGE - 1));
+	if (madvise(memory, MOVERS * bytes, MADV_HUGEPAGE))
+		SKIP(return, "needs THP");
+	memset(memory, 1, MOVERS * bytes);
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "67108864"), 0);
+	moved = number(SYSCALL_STATS "moved_pages");
+	start = seconds();
+	for (int i = 0; i < MOVERS; i++) {
+		movers[i].memory = memory + i * bytes;
+		movers[i].bytes = bytes;
+		movers[i].end = start + time;
+		ASSERT_EQ(pthread_create(&movers[i].thread, NULL,
+					 move_until_end, &movers[i]), 0);
+	}
+	for (int i = 0; i < MOVERS; i++) {
+		pthread_join(movers[i].thread, NULL);
+		EXPECT_FALSE(movers[i].failed);
+	}
+	moved = (number(SYSCALL_STATS "moved_pages") - moved) *
+		sysconf(_SC_PAGESIZE);
+	TH_LOG("%.1f MiB/s of 64", moved / (seconds() - start) / MIB);
+	EXPECT_LE(moved / (seconds() - start), 1.05 * limit);
+	EXPECT_GE(moved / (seconds() - start), 0.95 * limit);
+}
+
+/* migrate_pages(2) obeys the limit, too, and moves everything. */
+TEST_F_TIMEOUT(reasons, limit_of_migrate_pages, 120)
+{
+	unsigned long from = 1, to = 2;
+	long long slept, moved;
+	double start;
+
+	slept = number(SYSCALL_STATS "throttled_us");
+	moved = number(SYSCALL_STATS "moved_pages");
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "8388608"), 0);
+	start = seconds();
+	EXPECT_GE(syscall(__NR_migrate_pages, 0, 64, &from, &to), 0);
+	/* 16 MiB take two seconds, of which the last slice is not awaited. */
+	EXPECT_GT(seconds() - start, 1.5);
+	EXPECT_GT(number(SYSCALL_STATS "throttled_us"), slept + 1000000);
+	EXPECT_GE(number(SYSCALL_STATS "moved_pages"),
+		  moved + 0.9 * self->bytes / sysconf(_SC_PAGESIZE));
+}
+
+static bool sleeps(pid_t pid)
+{
+	char path[64], line[512] = "", *state = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (file && fgets(line, sizeof(line), file))
+		state = strrchr(line, ')');
+	if (file)
+		fclose(file);
+	return state && state[2] == 'D';
+}
+
+/* How many pages of a process are locked, not on the LRU, or not known. */
+static size_t held(pid_t pid, char *memory, size_t bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE), free = 0;
+	int flags = open("/proc/kpageflags", O_RDONLY);
+	uint64_t entry, flag;
+	char path[64];
+	int map;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	map = open(path, O_RDONLY);
+	for (size_t i = 0; i < bytes / page; i++) {
+		off_t at = ((uintptr_t)memory / page + i) * sizeof(entry);
+
+		if (pread(map, &entry, sizeof(entry), at) != sizeof(entry))
+			break;
+		entry &= (1ULL << 55) - 1;
+		if (pread(flags, &flag, sizeof(flag), entry * sizeof(flag)) !=
+		    sizeof(flag))
+			break;
+		free += !(flag & KPF_LOCKED) && flag & KPF_LRU;
+	}
+	close(map);
+	close(flags);
+	return bytes / page - free;
+}
+
+/* A task that waits holds nothing, and dies at once. */
+TEST_F_TIMEOUT(reasons, limit_holds_nothing, 120)
+{
+	unsigned int samples = 0;
+	size_t least = -1;
+	double start;
+	pid_t child;
+
+	/* 16 MiB take 16 seconds. */
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "1048576"), 0);
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		/* Pages that are shared with the parent would not move. */
+		memset(self->memory, 2, self->bytes);
+		_exit(move_all(self->memory, self->bytes, 1) != 0);
+	}
+	sleep(2);
+	for (int i = 0; i < 200 && samples < 5; i++) {
+		if (sleeps(child)) {
+			size_t now = held(child, self->memory, self->bytes);
+
+			/* The task may have run meanwhile. */
+			if (now < least)
+				least = now;
+			samples += sleeps(child);
+		}
+		usleep(10000);
+	}
+	EXPECT_EQ(samples, 5);
+	EXPECT_EQ(least, 0);
+	start = seconds();
+	kill(child, SIGKILL);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	EXPECT_LT(seconds() - start, 2);
+}
+
+TEST_HARNESS_MAIN
