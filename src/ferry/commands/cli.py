@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from ferry import __version__, paths
-from ferry.errors import BUG, INTERRUPTED, FerryError
+from ferry.errors import BUG, INTERRUPTED, FerryError, report
 
 VERBS = (
     "doctor",
@@ -31,6 +31,8 @@ VERBS = (
     "report",
     "runs",
     "cache",
+    "ctl",
+    "metrics",
     "completion",
 )
 
@@ -82,15 +84,6 @@ def _apply_globals(args: argparse.Namespace) -> None:
 def _terminate(signum: int, frame: FrameType | None) -> None:
     """On SIGTERM and SIGHUP end the children, as on Ctrl-C."""
     raise KeyboardInterrupt
-
-
-def report(error: FerryError) -> None:
-    """Print cause, next command and log of an error on standard error."""
-    print(f"ferry: {error.cause}", file=sys.stderr)
-    if error.hint:
-        print(f"  next: {error.hint}", file=sys.stderr)
-    if error.log:
-        print(f"  log: {error.log}", file=sys.stderr)
 
 
 def _system_error(error: OSError) -> FerryError:
