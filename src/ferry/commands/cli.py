@@ -32,6 +32,7 @@ VERBS = (
     "runs",
     "cache",
     "ctl",
+    "top",
     "metrics",
     "completion",
 )
