@@ -35,6 +35,7 @@ VERBS = (
     "top",
     "metrics",
     "completion",
+    "man",
 )
 
 
@@ -68,11 +69,11 @@ def add_global_options(parser: argparse.ArgumentParser, *, top: bool) -> None:
 
 
 def _wanted(argv: list[str]) -> tuple[str, ...]:
-    """The verb on the command line; all verbs for --help, completion and invalid command lines."""
+    """The verb on the command line; all verbs for --help, completion, man and invalid command lines."""
     named = [word for before, word in zip(["", *argv], argv, strict=False)
              if word in VERBS and before not in ("--cache", "--source")]
     helps = named and any(word in ("-h", "--help") for word in argv[: argv.index(named[0])])
-    return (named[0],) if named and named[0] != "completion" and not helps else VERBS
+    return (named[0],) if named and named[0] not in ("completion", "man") and not helps else VERBS
 
 
 def _apply_globals(args: argparse.Namespace) -> None:
