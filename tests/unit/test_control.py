@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import json
 import os
@@ -15,7 +16,7 @@ import migration_tree
 import pytest
 
 from ferry import paths
-from ferry.commands import cli
+from ferry.commands import cli, completion
 from ferry.control import settings, tree
 from ferry.control.settings import Setting
 from ferry.control.tree import Choice, File
@@ -218,3 +219,21 @@ def test_it_runs_with_the_standard_library_alone(isolated: Callable[..., subproc
 def test_output_that_cannot_be_written_is_one_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["metrics", "--root", str(root), "--output", "/proc/nowhere/ferry.prom"]) == FerryError.status
     assert "ferry: /proc/nowhere/ferry.prom cannot be written: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "completed"), [
+    (["ferry", "ctl", "re"], ["restore"]),
+    (["ferry", "ctl", "set", "reasons/damon/mig"], ["reasons/damon/migrator=", "reasons/damon/migrator=VALUE"]),
+    (["ferry", "ctl", "set", "stats/"], []),
+    (["ferry", "ctl", "set", "runs", "=", "1", "migrator", "="], ["off", "kernel", "mtcopy", "dcbm", "auto"]),
+    (["ferry", "ctl", "set", "migrator", "=", "d"], ["dcbm"]),
+    (["ferry", "top", "--on"], ["--once"]),
+])
+def test_bash_completes_verbs_names_and_words(root: Path, capsys: pytest.CaptureFixture[str], words: list[str],
+                                              completed: list[str]) -> None:
+    completion.run(argparse.Namespace(shell="bash"))
+    script = capsys.readouterr().out.replace(f"root={tree.ROOT}", f"root={root}")
+    script += ('\nCOMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _shtab_ferry 2>/dev/null; '
+               '((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; true')
+    shell = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True)
+    assert shell.stdout.split() == completed
