@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import migration_tree
 import pytest
 
+from ferry import paths
 from ferry.commands import cli
 from ferry.control import tree
 from ferry.control.metrics import exposition
@@ -155,3 +158,27 @@ def test_promtool_finds_nothing(root: Path) -> None:
 def test_the_verb_prints_to_standard_output(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["metrics", "--root", str(root)]) == 0
     assert parse(capsys.readouterr().out) == emitted(root)
+
+
+def expressions(node: object) -> Iterator[str]:
+    """The queries of a dashboard."""
+    if isinstance(node, dict):
+        for key, inner in node.items():
+            if key in ("expr", "query") and isinstance(inner, str):
+                yield inner
+            yield from expressions(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            yield from expressions(inner)
+
+
+def test_the_dashboard_asks_for_names_that_exist(root: Path) -> None:
+    dashboard = json.loads((paths.repo_root() / "samples/grafana-dashboard.json").read_text())
+    queries = list(expressions(dashboard))
+    used = {name for query in queries for name in re.findall(r"ferry_\w+", query)}
+    series = emitted(root)
+    assert len(used) > 10 and used - {name for name, _ in series} == set()
+    labels = {label for _, pairs in series for label, _ in pairs}
+    grouped = {label.strip() for query in queries for group in re.findall(r"by \(([^)]*)\)", query)
+               for label in group.split(",")}
+    assert grouped and grouped - labels == {"instance"} & grouped
