@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kinds of errors, each with its exit status.
 
-An error names its cause, the next command to try and the log to read; cli.main() prints these, not a traceback.
+An error names its cause, the next command to try and the log to read; report() prints these, not a traceback.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 
@@ -62,3 +63,12 @@ BUG = 70
 """Exit status if ferry itself failed in a way that it does not know."""
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
+
+
+def report(error: FerryError) -> None:
+    """Print cause, next command and log of an error on standard error."""
+    print(f"ferry: {error.cause}", file=sys.stderr)
+    if error.hint:
+        print(f"  next: {error.hint}", file=sys.stderr)
+    if error.log:
+        print(f"  log: {error.log}", file=sys.stderr)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from ferry import __version__, paths
-from ferry.errors import BUG, INTERRUPTED, FerryError
+from ferry.errors import BUG, INTERRUPTED, FerryError, report
 
 VERBS = (
     "doctor",
@@ -31,7 +31,11 @@ VERBS = (
     "report",
     "runs",
     "cache",
+    "ctl",
+    "top",
+    "metrics",
     "completion",
+    "man",
 )
 
 
@@ -65,11 +69,11 @@ def add_global_options(parser: argparse.ArgumentParser, *, top: bool) -> None:
 
 
 def _wanted(argv: list[str]) -> tuple[str, ...]:
-    """The verb on the command line; all verbs for --help, completion and invalid command lines."""
+    """The verb on the command line; all verbs for --help, completion, man and invalid command lines."""
     named = [word for before, word in zip(["", *argv], argv, strict=False)
              if word in VERBS and before not in ("--cache", "--source")]
     helps = named and any(word in ("-h", "--help") for word in argv[: argv.index(named[0])])
-    return (named[0],) if named and named[0] != "completion" and not helps else VERBS
+    return (named[0],) if named and named[0] not in ("completion", "man") and not helps else VERBS
 
 
 def _apply_globals(args: argparse.Namespace) -> None:
@@ -82,15 +86,6 @@ def _apply_globals(args: argparse.Namespace) -> None:
 def _terminate(signum: int, frame: FrameType | None) -> None:
     """On SIGTERM and SIGHUP end the children, as on Ctrl-C."""
     raise KeyboardInterrupt
-
-
-def report(error: FerryError) -> None:
-    """Print cause, next command and log of an error on standard error."""
-    print(f"ferry: {error.cause}", file=sys.stderr)
-    if error.hint:
-        print(f"  next: {error.hint}", file=sys.stderr)
-    if error.log:
-        print(f"  log: {error.log}", file=sys.stderr)
 
 
 def _system_error(error: OSError) -> FerryError:
