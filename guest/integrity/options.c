@@ -25,6 +25,8 @@ static void check_together(const struct options *options)
 		die(EXIT_USAGE, "--from and --to are both %d, so nothing would move", options->nodes[0]);
 	if ((options->module || options->switches) && !options->switch_migrator)
 		die(EXIT_USAGE, "--module and --switches need --switch");
+	if (options->control && options->switch_migrator)
+		die(EXIT_USAGE, "--control and --switch would select migrators against each other");
 	if (options->in_runs && !sysfs_number(MIGRATION_DIR "/runs"))
 		die(EXIT_USAGE, "--in-runs: the kernel has no runs, or they are off");
 	if (options->module && access(options->module, R_OK))
@@ -52,6 +54,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("seed", "N", &options->seed, 0, UINT64_MAX,
 			   "of all random choices, though not of the scheduler's (1)"),
 		OPT_FLAG("switch", &options->switch_migrator, "switch the migrator and its settings under load"),
+		OPT_FLAG("control", &options->control,
+			 "write random values to all control files under load, with --threads threads"),
 		OPT_TEXT("module", "PATH", &options->module,
 			 "also load, select, deselect and unload this module"),
 		OPT_NUMBER("switches", "N", &options->switches, 1, 10000000,

@@ -19,6 +19,7 @@ struct options {
 	const char *file;	/* directory on a disk file system; NULL: none */
 	const char *audit_by;	/* the migrator to select before the final checks; NULL: the current one */
 	bool switch_migrator;
+	bool control;		/* write to all control files */
 	const char *module;	/* to load and unload; NULL: none */
 	unsigned int switches;	/* minimum number */
 	unsigned int rest_ms;	/* maximum, of a stressor between two operations */

@@ -84,6 +84,8 @@ void stressor_set_init(struct stressor_set *set, const struct options *options)
 			add(set, all[i]);
 	if (options->switch_migrator)
 		add(set, &switch_stressor);
+	if (options->control)
+		add(set, &control_stressor);
 }
 
 static uint64_t vmstat_sum(const struct stressor *stressor)

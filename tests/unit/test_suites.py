@@ -156,7 +156,7 @@ def test_choosing() -> None:
     assert names(None, "uml", False) == ["kunit"]
     assert names(None, "x86-numa", False) == [
         "kunit-numa", "selftests", "memmap", "integrity", "runs", "migrc", "migrc-faults", "bench-smoke",
-        "module_switch"]
+        "control", "module_switch"]
     assert names(None, None, True) == ["pytest", "kunit", "smoke"]
     assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
     assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]

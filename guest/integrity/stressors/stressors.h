@@ -26,4 +26,7 @@ extern const struct stressor numahint_stressor;
 /* Run only with --switch. */
 extern const struct stressor switch_stressor;
 
+/* Runs only with --control. */
+extern const struct stressor control_stressor;
+
 #endif

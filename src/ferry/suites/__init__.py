@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ferry.suites import (
     bench_smoke,
+    control,
     dma,
     integrity,
     kcsan,
@@ -67,6 +68,8 @@ ALL = (
     Suite(dma.FAULTS_NAME, "fault injection in DMA engines and their drivers", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
     Suite(bench_smoke.NAME, "each benchmark, as short as it can be: samples, rows, table", "x86-numa", bench_smoke.run),
+    Suite(control.NAME, "any value in any control file at any time; limits; ferry ctl and metrics", "x86-numa",
+          control.run),
     Suite(module_switch.NAME, "switch migrators and runs, and unload mtcopy, under load", "x86-numa", module_switch.run,
           alongside=True),
     Suite(smoke.ARM64_NAME, "KUnit, selftests, integrity and module_switch, short, on arm64", smoke.ARM64_BOARD,

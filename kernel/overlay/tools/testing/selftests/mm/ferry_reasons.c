@@ -250,14 +250,39 @@ static void *move_until_end(void *argument)
 	return NULL;
 }
 
+/* Move by several tasks at once. Return the bytes a second, -1 on failure. */
+static double move_together(char *memory, size_t bytes, double time)
+{
+	long long moved = number(SYSCALL_STATS "moved_pages");
+	struct mover movers[MOVERS];
+	double start = seconds();
+	bool failed = false;
+
+	for (int i = 0; i < MOVERS; i++) {
+		movers[i] = (struct mover) {
+			.memory = memory + i * bytes,
+			.bytes = bytes,
+			.end = start + time,
+		};
+		if (pthread_create(&movers[i].thread, NULL, move_until_end,
+				   &movers[i]))
+			return -1;
+	}
+	for (int i = 0; i < MOVERS; i++) {
+		pthread_join(movers[i].thread, NULL);
+		failed |= movers[i].failed;
+	}
+	moved = number(SYSCALL_STATS "moved_pages") - moved;
+	return failed ? -1 : moved * sysconf(_SC_PAGESIZE) /
+			     (seconds() - start);
+}
+
 /* Four tasks together move what the limit allows, in folios of 2 MiB. */
 TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
 {
-	const double limit = 64 * MIB, time = 10;
-	struct mover movers[MOVERS] = {};
+	const double limit = 64 * MIB;
 	size_t bytes = 16 * MIB;
-	long long moved;
-	double start;
+	double rate, possible;
 	char *memory;
 
 	memory = mmap(NULL, (MOVERS + 1) * bytes, PROT_READ | PROT_WRITE,
@@ -267,25 +292,16 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
 	if (madvise(memory, MOVERS * bytes, MADV_HUGEPAGE))
 		SKIP(return, "needs THP");
 	memset(memory, 1, MOVERS * bytes);
+	possible = move_together(memory, bytes, 2);
 	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "67108864"), 0);
-	moved = number(SYSCALL_STATS "moved_pages");
-	start = seconds();
-	for (int i = 0; i < MOVERS; i++) {
-		movers[i].memory = memory + i * bytes;
-		movers[i].bytes = bytes;
-		movers[i].end = start + time;
-		ASSERT_EQ(pthread_create(&movers[i].thread, NULL,
-					 move_until_end, &movers[i]), 0);
-	}
-	for (int i = 0; i < MOVERS; i++) {
-		pthread_join(movers[i].thread, NULL);
-		EXPECT_FALSE(movers[i].failed);
-	}
-	moved = (number(SYSCALL_STATS "moved_pages") - moved) *
-		sysconf(_SC_PAGESIZE);
-	TH_LOG("%.1f MiB/s of 64", moved / (seconds() - start) / MIB);
-	EXPECT_LE(moved / (seconds() - start), 1.05 * limit);
-	EXPECT_GE(moved / (seconds() - start), 0.95 * limit);
+	rate = move_together(memory, bytes, 10);
+	TH_LOG("%.1f MiB/s of 64, %.0f without a limit", rate / MIB,
+	       possible / MIB);
+	EXPECT_GT(rate, 0);
+	EXPECT_LE(rate, 1.05 * limit);
+	/* A slow machine may not move so much at all. */
+	if (possible > 2 * limit)
+		EXPECT_GE(rate, 0.95 * limit);
 }
 
 /* migrate_pages(2) obeys the limit, too, and moves everything. */
