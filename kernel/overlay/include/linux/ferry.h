@@ -456,6 +456,7 @@ int ferry_register(const struct ferry_migrator *migrator);
 void ferry_unregister(const struct ferry_migrator *migrator);
 unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max);
 bool ferry_cpu_idle(unsigned int cpu);
+void ferry_account_helpers(u64 ns);
 
 #else /* !CONFIG_FERRY */
 

@@ -43,6 +43,8 @@ void mtcopy_calibrate(void);
 extern const struct attribute_group *mtcopy_groups[];
 
 /* main.c */
+extern atomic64_t mtcopy_helper_ns;
+
 int mtcopy_copy(struct ferry_batch *batch);
 
 #endif /* _FERRY_MTCOPY_INTERNAL_H */

@@ -38,6 +38,12 @@
  * finds nothing left to claim, a later claim gets nothing, and an earlier one
  * shows in job->copying until its copy is complete.
  *
+ * The helpers' time is charged to the task that called ferry_mtcopy_begin(), and
+ * to its cgroups: see kernel/sched/ferry_account.c. A helper adds the time of a
+ * chunk, and of its start before the first, while the caller waits for the
+ * chunk. So the sum is complete when ferry_mtcopy_end() charges it. A helper
+ * that found nothing to claim is not charged.
+ *
  * The copy allocates no memory: the jobs exist from module load on. If all are
  * in use, the batch is rejected.
  *
@@ -52,6 +58,7 @@
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -88,6 +95,7 @@ struct mtcopy_helper {
  * @nr_helpers:	works of the job
  * @cursor:	the caller's, see mtcopy_chunk()
  * @copying:	helpers that may have claimed a chunk and not finished it
+ * @helper_ns:	time that helpers copied
  * @refs:	the caller, and each queued or running work; 0 if the job is
  *		idle
  * @helpers:	works
@@ -100,9 +108,12 @@ struct mtcopy_job {
 	unsigned int nr_helpers;
 	unsigned int cursor;
 	atomic_t copying;
+	atomic64_t helper_ns;
 	atomic_t refs;
 	struct mtcopy_helper helpers[MTCOPY_MAX_HELPERS];
 };
+
+atomic64_t mtcopy_helper_ns;
 
 static struct workqueue_struct *mtcopy_wq;
 static struct mtcopy_job *mtcopy_jobs;
@@ -147,10 +158,15 @@ static size_t mtcopy_claim(struct mtcopy_job *job, unsigned int *cursor)
 	return bytes;
 }
 
-/* As mtcopy_claim(), and ferry_mtcopy_end() waits for the copy. */
-static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
+/*
+ * As mtcopy_claim(), and ferry_mtcopy_end() waits for the copy. Its time begins
+ * at *start, and the next one's when this one ends.
+ */
+static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor,
+				u64 *start)
 {
 	bool more;
+	u64 end;
 
 	/* The caller spins until the chunk is copied. */
 	guard(preempt)();
@@ -158,6 +174,11 @@ static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor)
 	/* Before the claim, which is fully ordered: see the DOC block. */
 	smp_mb__after_atomic();
 	more = mtcopy_claim(job, cursor);
+	if (more) {
+		end = local_clock();
+		atomic64_add(end - *start, &job->helper_ns);
+		*start = end;
+	}
 	/* Pairs with the acquire in ferry_mtcopy_end(). */
 	atomic_dec_return_release(&job->copying);
 	return more;
@@ -168,8 +189,10 @@ static void mtcopy_work(struct work_struct *work)
 	struct mtcopy_helper *helper =
 		container_of(work, struct mtcopy_helper, work);
 	unsigned int cursor = 0;
+	u64 start = local_clock();
 
-	while (mtcopy_helper_chunk(helper->job, &cursor) && !need_resched())
+	while (mtcopy_helper_chunk(helper->job, &cursor, &start) &&
+	       !need_resched())
 		;
 	mtcopy_helper_end(helper);
 }
@@ -237,6 +260,7 @@ struct ferry_claims *ferry_mtcopy_start(struct mtcopy_job *job)
 		batch->pairs[i].status = 0;
 	ferry_claims_init(&job->claims, batch);
 	job->started = true;
+	atomic64_set(&job->helper_ns, 0);
 	atomic_add(job->nr_helpers, &job->refs);
 	for (i = 0; i < job->nr_helpers; i++)
 		queue_work_on(job->helpers[i].cpu, mtcopy_wq,
@@ -261,6 +285,7 @@ EXPORT_SYMBOL_GPL(ferry_mtcopy_step);
 static void mtcopy_end_helpers(struct mtcopy_job *job)
 {
 	unsigned int i;
+	u64 ns;
 
 	/* Nothing is left to claim, so no more helpers can enter the batch. */
 	while (atomic_read_acquire(&job->copying)) {
@@ -270,6 +295,11 @@ static void mtcopy_end_helpers(struct mtcopy_job *job)
 	for (i = 0; i < job->nr_helpers; i++)
 		if (cancel_work(&job->helpers[i].work))
 			mtcopy_helper_end(&job->helpers[i]);
+	ns = atomic64_read(&job->helper_ns);
+	if (ns) {
+		ferry_account_helpers(ns);
+		atomic64_add(ns, &mtcopy_helper_ns);
+	}
 }
 
 /**

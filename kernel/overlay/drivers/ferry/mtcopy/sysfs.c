@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /**
- * DOC: Knobs of mtcopy
+ * DOC: Files of mtcopy
  *
  * The files of /sys/kernel/mm/migration/mtcopy/, as described in
  * Documentation/ABI/testing/sysfs-kernel-mm-migration. A write may happen at
@@ -23,6 +23,7 @@ static struct attribute *mtcopy_attrs[] = {
 			  1, MTCOPY_MAX_THREADS, NULL),
 	FERRY_KNOB_WORDS(nontemporal, &mtcopy_tuning.nontemporal,
 			 mtcopy_nontemporal_words, NULL),
+	FERRY_COUNTER(helper_ns, &mtcopy_helper_ns),
 	NULL,
 };
 

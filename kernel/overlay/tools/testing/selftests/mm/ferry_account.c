@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The time of the CPUs that help a migration is charged once, to the task that
+ * migrates and to its cgroup, and to no other.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ferry_knobs.h"
+
+#define HUGE	(2UL << 20)
+#define BYTES	(32 * HUGE)
+#define MOVE	2		/* MPOL_MF_MOVE */
+#define MOVES	16
+#define TREE	"/tmp/ferry_account"
+/* Times are counted in ticks in some places. */
+#define TICK_NS	20000000LL
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* CPU time of a cgroup in ns. */
+static long long usage(const char *cgroup)
+{
+	long long us = -1;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), TREE "/%s/cpu.stat", cgroup);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "usage_usec %lld", &us) != 1)
+		us = -1;
+	if (file)
+		fclose(file);
+	return us * 1000;
+}
+
+static long long helpers(void)
+{
+	char value[64];
+
+	return read_file("mtcopy/helper_ns", value, sizeof(value)) ? -1 :
+	       atoll(value);
+}
+
+static long long own(void)
+{
+	struct rusage now;
+
+	getrusage(RUSAGE_SELF, &now);
+	return (now.ru_utime.tv_sec + now.ru_stime.tv_sec) * 1000000000LL +
+	       (now.ru_utime.tv_usec + now.ru_stime.tv_usec) * 1000LL;
+}
+
+static long long wall(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+FIXTURE(account) {
+	char *memory;
+	pid_t other;
+};
+
+FIXTURE_SETUP(account)
+{
+	char *map;
+
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (helpers() < 0)
+		SKIP(return, "mtcopy is not loaded");
+	if (access("/sys/devices/system/node/node1", F_OK))
+		SKIP(return, "needs two memory nodes");
+	map = mmap(NULL, BYTES + HUGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(map, MAP_FAILED);
+	self->memory = (char *)(((uintptr_t)map + HUGE - 1) & ~(HUGE - 1));
+	madvise(self->memory, BYTES, MADV_HUGEPAGE);
+	memset(self->memory, 1, BYTES);
+	mkdir(TREE, 0700);
+	ASSERT_EQ(mount("ferry", TREE, "cgroup2", 0, NULL), 0);
+	mkdir(TREE "/mover", 0700);
+	mkdir(TREE "/other", 0700);
+	self->other = fork();
+	ASSERT_GE(self->other, 0);
+	if (!self->other) {
+		put(TREE "/other/cgroup.procs", "0");
+		pause();
+		_exit(0);
+	}
+	put(TREE "/mover/cgroup.procs", "0");
+}
+
+FIXTURE_TEARDOWN(account)
+{
+	write_file("migrator", "off");
+	if (self->other <= 0)
+		return;
+	kill(self->other, SIGKILL);
+	waitpid(self->other, NULL, 0);
+	put(TREE "/cgroup.procs", "0");
+	rmdir(TREE "/mover");
+	rmdir(TREE "/other");
+	umount(TREE);
+	rmdir(TREE);
+}
+
+static long move(char *memory, int node)
+{
+	void *pages[BYTES / HUGE];
+	int nodes[BYTES / HUGE], status[BYTES / HUGE];
+
+	for (size_t i = 0; i < BYTES / HUGE; i++) {
+		pages[i] = memory + i * HUGE;
+		nodes[i] = node;
+	}
+	return syscall(__NR_move_pages, 0, BYTES / HUGE, pages, nodes, status,
+		       MOVE);
+}
+
+TEST_F_TIMEOUT(account, helpers_are_charged_once, 120)
+{
+	long long group, other, task, helped, time;
+
+	ASSERT_EQ(write_file("mtcopy/threads", "4"), 0);
+	ASSERT_EQ(write_file("migrator", "mtcopy"), 0);
+	/* So that the sleep of the other task has begun. */
+	sleep(1);
+	other = usage("other");
+	group = usage("mover");
+	task = own();
+	helped = helpers();
+	time = wall();
+	for (int i = 0; i < MOVES; i++)
+		ASSERT_EQ(move(self->memory, i % 2), 0);
+	time = wall() - time;
+	helped = helpers() - helped;
+	task = own() - task;
+	group = usage("mover") - group;
+	other = usage("other") - other;
+	TH_LOG("%lld us passed, helpers ran for %lld, charged: task %lld, group %lld",
+	       time / 1000, helped / 1000, task / 1000, group / 1000);
+	if (!helped)
+		SKIP(return, "no CPU was idle");
+	EXPECT_EQ(other, 0);
+	EXPECT_LT(llabs(group - task), group / 20 + TICK_NS);
+	/* What the task ran itself is between nothing and all of the time. */
+	EXPECT_GE(group, helped);
+	EXPECT_LE(group, time + helped + helped / 20 + TICK_NS);
+	/* It copies as long as its helpers do, so it ran most of the time. */
+	EXPECT_GE(group, helped + time / 4);
+}
+
+TEST_HARNESS_MAIN
