@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 struct attribute_group;
+struct ferry_entry;
 struct module;
 
 /*
@@ -68,12 +69,23 @@ struct ferry_batch {
 };
 
 /**
+ * struct ferry_client - a caller that asks for a migrator, see client.c
+ * @entry:	the migrator
+ * @required:	folios that it does not copy must not migrate
+ */
+struct ferry_client {
+	struct ferry_entry *entry;
+	bool required;
+};
+
+/**
  * struct ferry_gather - how migrate_pages_batch() gathers its batches
  * @active:	the migrator that was selected when the call began may gain
  *		from it; nothing else is valid without it
  * @more:	the batch ended before all folios of the list were tried
  * @single:	the batch has one folio
  * @reason:	reason of the migration
+ * @client:	whose migrator copies, or NULL: the selected one
  * @nr:		destinations that were allocated for the batch
  * @bytes:	their size
  * @limit:	bytes that the batch may have
@@ -81,7 +93,8 @@ struct ferry_batch {
  * @put_new_folio: frees it, or NULL
  * @private:	argument of both
  * @destinations: those that are not in use yet; their source is in migrate_info
- * @waited:	unmapped folios whose lock a task waits for
+ * @waited:	unmapped folios that the caller must put back: those whose lock
+ *		a task waits for
  * @waited_dst:	their destinations, in the same order
  * @undone:	those folios after they were unlocked
  * @failed:	folio that get_new_folio() has failed for, or NULL
@@ -96,6 +109,7 @@ struct ferry_gather {
 	bool more;
 	bool single;
 	enum migrate_reason reason;
+	const struct ferry_client *client;
 	unsigned int nr;
 	size_t bytes;
 	size_t limit;
@@ -163,11 +177,14 @@ DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 DECLARE_STATIC_KEY_FALSE(ferry_throttled);
 
-void __ferry_copy_folios(struct list_head *src_folios,
+void __ferry_copy_folios(const struct ferry_client *client,
+			 struct list_head *src_folios,
 			 struct list_head *dst_folios,
 			 enum migrate_reason reason);
-bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
-			  enum migrate_reason reason);
+bool __ferry_copy_hugetlb(const struct ferry_client *client, struct folio *dst,
+			  struct folio *src, enum migrate_reason reason);
+const struct ferry_client *ferry_client_of(new_folio_t get_new_folio,
+					   unsigned long private);
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
 			enum migrate_reason reason);
 bool ferry_selects_any(enum migrate_reason reason);
@@ -189,6 +206,9 @@ bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,
 			 struct list_head *unmap_folios);
 struct folio *__ferry_get_destination(struct ferry_gather *gather,
 				      struct folio *src);
+bool __ferry_take_uncopied(struct ferry_gather *gather,
+			   struct list_head *unmap_folios,
+			   struct list_head *dst_folios);
 bool __ferry_take_waited(struct ferry_gather *gather,
 			 struct list_head *unmap_folios,
 			 struct list_head *dst_folios);
@@ -247,7 +267,9 @@ static inline void ferry_gather_init(struct ferry_gather *gather,
 				     enum migrate_reason reason)
 {
 	gather->active = false;
-	if (static_branch_unlikely(&ferry_enabled) && ferry_selects_any(reason))
+	if (static_branch_unlikely(&ferry_enabled) &&
+	    (ferry_selects_any(reason) ||
+	     ferry_client_of(get_new_folio, private)))
 		__ferry_gather_init(gather, from, get_new_folio, put_new_folio,
 				    private, reason);
 }
@@ -276,7 +298,8 @@ static inline void ferry_copy_folios(const struct ferry_gather *gather,
 				     enum migrate_reason reason)
 {
 	if (ferry_gather_active(gather))
-		__ferry_copy_folios(src_folios, dst_folios, reason);
+		__ferry_copy_folios(gather->client, src_folios, dst_folios,
+				    reason);
 }
 
 /**
@@ -284,17 +307,58 @@ static inline void ferry_copy_folios(const struct ferry_gather *gather,
  * @dst:	destination
  * @src:	source, unmapped and flushed
  * @reason:	reason of the migration
+ * @get_new_folio: callback of the migration
+ * @private:	its argument
  *
  * A hugetlb folio is a batch of its own, and the migrator splits it.
  *
  * Context: process context, both folios locked. May sleep.
- * Return: true if @dst has the whole content.
+ * Return: 1 if @dst has the whole content, 0 if the move must copy it, -EIO if
+ * the folio must not migrate.
  */
-static inline bool ferry_copy_hugetlb(struct folio *dst, struct folio *src,
-				      enum migrate_reason reason)
+static inline int ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+				     enum migrate_reason reason,
+				     new_folio_t get_new_folio,
+				     unsigned long private)
 {
-	return static_branch_unlikely(&ferry_enabled) &&
-	       __ferry_copy_hugetlb(dst, src, reason);
+	const struct ferry_client *client;
+
+	if (!static_branch_unlikely(&ferry_enabled))
+		return 0;
+	client = ferry_client_of(get_new_folio, private);
+	if (__ferry_copy_hugetlb(client, dst, src, reason))
+		return 1;
+	return client && client->required ? -EIO : 0;
+}
+
+/**
+ * ferry_copy_required() - check whether the migrator must copy each folio
+ * @gather: state of the call of migrate_pages_batch()
+ *
+ * Context: any.
+ * Return: true if a folio that it did not copy must not migrate.
+ */
+static inline bool ferry_copy_required(const struct ferry_gather *gather)
+{
+	return ferry_gather_active(gather) && gather->client &&
+	       gather->client->required;
+}
+
+/**
+ * ferry_take_uncopied() - take out the folios that were required to be copied
+ * @gather:	state of the call; receives them in @waited and @waited_dst
+ * @unmap_folios: locked, unmapped and flushed sources
+ * @dst_folios:	their destinations, in the same order
+ *
+ * Context: any.
+ * Return: true if there are any. The caller must undo their migration.
+ */
+static inline bool ferry_take_uncopied(struct ferry_gather *gather,
+				       struct list_head *unmap_folios,
+				       struct list_head *dst_folios)
+{
+	return ferry_copy_required(gather) &&
+	       __ferry_take_uncopied(gather, unmap_folios, dst_folios);
 }
 
 /**
@@ -454,6 +518,13 @@ static inline unsigned long ferry_slice_end(unsigned long start,
 
 int ferry_register(const struct ferry_migrator *migrator);
 void ferry_unregister(const struct ferry_migrator *migrator);
+struct ferry_client *ferry_client_open(const char *migrator, bool required);
+void ferry_client_close(struct ferry_client *client);
+int ferry_client_migrate(const struct ferry_client *client,
+			 struct list_head *from, new_folio_t get_new_folio,
+			 free_folio_t put_new_folio, unsigned long private,
+			 enum migrate_mode mode, enum migrate_reason reason,
+			 unsigned int *ret_succeeded);
 unsigned int ferry_place_cpus(int nid, unsigned int *cpus, unsigned int max);
 bool ferry_cpu_idle(unsigned int cpu);
 void ferry_account_helpers(u64 ns);
@@ -469,8 +540,22 @@ static inline void ferry_copy_folios(const struct ferry_gather *gather,
 {
 }
 
-static inline bool ferry_copy_hugetlb(struct folio *dst, struct folio *src,
-				      enum migrate_reason reason)
+static inline int ferry_copy_hugetlb(struct folio *dst, struct folio *src,
+				     enum migrate_reason reason,
+				     new_folio_t get_new_folio,
+				     unsigned long private)
+{
+	return 0;
+}
+
+static inline bool ferry_copy_required(const struct ferry_gather *gather)
+{
+	return false;
+}
+
+static inline bool ferry_take_uncopied(struct ferry_gather *gather,
+				       struct list_head *unmap_folios,
+				       struct list_head *dst_folios)
 {
 	return false;
 }

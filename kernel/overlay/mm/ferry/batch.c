@@ -277,16 +277,19 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 				  bytes, ns);
 }
 
-/* Return true if the migrator copied the batch; each pair has its status. */
+/*
+ * Copy a batch, unless it has fewer bytes than @min. Return true if the migrator
+ * copied it; each pair then has its status.
+ */
 static bool ferry_batch_copy(struct ferry_entry *entry,
-			     struct ferry_batch *batch)
+			     struct ferry_batch *batch, size_t min)
 {
 	u64 start;
 	int err;
 
 	if (!batch->nr)
 		return false;
-	if (batch->bytes < READ_ONCE(ferry_batch_min_bytes)) {
+	if (batch->bytes < min) {
 		ferry_count(entry, batch->reason, FERRY_SKIPPED_SMALL, 1);
 		return false;
 	}
@@ -368,15 +371,16 @@ static void ferry_batch_fill(struct ferry_batch *batch,
 }
 
 /*
- * Begin a batch of the migrator that is selected for @reason. Return NULL if
- * none is, or if no batch is free.
+ * Begin a batch of the migrator of @client, or of the one that is selected for
+ * @reason. Return NULL if none is, or if no batch is free.
  */
-static struct ferry_batch *ferry_batch_begin(enum migrate_reason reason,
+static struct ferry_batch *ferry_batch_begin(const struct ferry_client *client,
+					     enum migrate_reason reason,
 					     struct ferry_entry **entry)
 {
 	struct ferry_batch *batch;
 
-	*entry = ferry_selected(reason);
+	*entry = client ? client->entry : ferry_selected(reason);
 	if (!*entry)
 		return NULL;
 	batch = ferry_batch_get();
@@ -387,12 +391,14 @@ static struct ferry_batch *ferry_batch_begin(enum migrate_reason reason,
 	return batch;
 }
 
-void __ferry_copy_folios(struct list_head *src_folios,
+void __ferry_copy_folios(const struct ferry_client *client,
+			 struct list_head *src_folios,
 			 struct list_head *dst_folios,
 			 enum migrate_reason reason)
 {
 	struct folio *src = list_first_entry(src_folios, struct folio, lru);
 	struct folio *dst = list_first_entry(dst_folios, struct folio, lru);
+	size_t min = client ? 0 : READ_ONCE(ferry_batch_min_bytes);
 	struct ferry_entry *entry;
 	struct ferry_batch *batch;
 	int idx;
@@ -400,12 +406,12 @@ void __ferry_copy_folios(struct list_head *src_folios,
 	if (list_empty(src_folios))
 		return;
 	idx = srcu_read_lock(&ferry_srcu);
-	batch = ferry_batch_begin(reason, &entry);
+	batch = ferry_batch_begin(client, reason, &entry);
 	if (!batch)
 		goto unlock;
 	while (!list_entry_is_head(src, src_folios, lru)) {
 		ferry_batch_fill(batch, entry, src_folios, &src, &dst);
-		if (ferry_batch_copy(entry, batch))
+		if (ferry_batch_copy(entry, batch, min))
 			ferry_mark_copied(batch);
 	}
 	ferry_batch_put(batch);
@@ -413,12 +419,12 @@ unlock:
 	srcu_read_unlock(&ferry_srcu, idx);
 }
 
-bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
-			  enum migrate_reason reason)
+bool __ferry_copy_hugetlb(const struct ferry_client *client, struct folio *dst,
+			  struct folio *src, enum migrate_reason reason)
 {
 	int idx = srcu_read_lock(&ferry_srcu);
 	struct ferry_entry *entry;
-	struct ferry_batch *batch = ferry_batch_begin(reason, &entry);
+	struct ferry_batch *batch = ferry_batch_begin(client, reason, &entry);
 	enum ferry_stat skipped;
 	bool copied = false;
 
@@ -432,7 +438,7 @@ bool __ferry_copy_hugetlb(struct folio *dst, struct folio *src,
 	ferry_batch_add(batch, src, dst);
 	/* One folio cannot be cut: as long as a CPU takes at 1 GB/s. */
 	batch->max_us = max(batch->max_us, batch->bytes / 1000);
-	copied = ferry_batch_copy(entry, batch) && !batch->pairs[0].status;
+	copied = ferry_batch_copy(entry, batch, 0) && !batch->pairs[0].status;
 put:
 	ferry_batch_put(batch);
 unlock:

@@ -14,16 +14,18 @@
  *      unmapping, for whatever reason it took so long, and before a folio that
  *      has no destination. The folios that are left come first in the next
  *      round. No pass of this round counts for them, so they cannot fail by it.
- *   4. After the first moves, ferry_take_waited() takes out the folios whose
+ *   4. ferry_take_uncopied() takes out the folios that the migrator of a client
+ *      was required to copy and did not: see client.c. They fail.
+ *   5. After the first moves, ferry_take_waited() takes out the folios whose
  *      lock a task waits for. Their move has failed, and would fail in each
  *      pass: such a task has a reference and drops it only after it had the
  *      lock. migrate_pages_batch() puts them back and unlocks them.
- *   5. ferry_gather_next() returns unused destinations and prepares the next
- *      round. The last rounds have one folio each, one of those that step 4
+ *   6. ferry_gather_next() returns unused destinations and prepares the next
+ *      round. The last rounds have one folio each, one of those that step 5
  *      took. It then has the same chance as without a migrator.
  *
  * Step 3 ends a batch only if folios are unmapped, and these leave the list.
- * Step 4 does not apply to a batch of one folio. So the rounds come to an end.
+ * Step 5 does not apply to a batch of one folio. So the rounds come to an end.
  *
  * No folio is locked when get_new_folio() is called: either nothing is
  * unmapped, or ferry_gather_ends() has found a destination.
@@ -53,11 +55,15 @@ void __ferry_gather_init(struct ferry_gather *gather,
 			 new_folio_t get_new_folio, free_folio_t put_new_folio,
 			 unsigned long private, enum migrate_reason reason)
 {
-	if (!ferry_may_gain(from))
+	const struct ferry_client *client;
+
+	client = ferry_client_of(get_new_folio, private);
+	if (!client && !ferry_may_gain(from))
 		return;
 	*gather = (struct ferry_gather) {
 		.active = true,
 		.reason = reason,
+		.client = client,
 		.get_new_folio = get_new_folio,
 		.put_new_folio = put_new_folio,
 		.private = private,
@@ -259,6 +265,24 @@ bool __ferry_take_waited(struct ferry_gather *gather,
 		return false;
 	gather->unlocked = local_clock();
 	return true;
+}
+
+bool __ferry_take_uncopied(struct ferry_gather *gather,
+			   struct list_head *unmap_folios,
+			   struct list_head *dst_folios)
+{
+	struct folio *src, *next, *dst, *next_dst;
+
+	dst = list_first_entry(dst_folios, struct folio, lru);
+	list_for_each_entry_safe(src, next, unmap_folios, lru) {
+		next_dst = list_next_entry(dst, lru);
+		if (!(dst->migrate_info & FERRY_FOLIO_COPIED)) {
+			list_move_tail(&src->lru, &gather->waited);
+			list_move_tail(&dst->lru, &gather->waited_dst);
+		}
+		dst = next_dst;
+	}
+	return !list_empty(&gather->waited);
 }
 
 static void ferry_put_destinations(struct ferry_gather *gather)

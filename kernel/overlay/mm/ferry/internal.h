@@ -58,7 +58,7 @@ struct ferry_stats {
  * @knobs:	its directory of knobs, or NULL
  * @ops:	the migrator
  * @list:	in the registry's list, under ferry_mutex
- * @users:	selections that name it, under ferry_mutex
+ * @users:	selections that name it, and its clients, under ferry_mutex
  * @stats:	counters for each reason
  */
 struct ferry_entry {
@@ -89,6 +89,7 @@ extern const struct ferry_migrator ferry_kernel;
 struct ferry_entry *ferry_selected(enum migrate_reason reason);
 bool ferry_selects_offload(enum migrate_reason reason);
 void ferry_switch(unsigned int index, struct ferry_choice choice);
+void ferry_clients_add(int nr);
 
 /* stats.c */
 extern const struct kobj_type ferry_entry_ktype;
@@ -145,5 +146,8 @@ int ferry_sysfs_init(const struct attribute *migrator);
 /* registry.c */
 int ferry_select(unsigned int index, const char *name);
 ssize_t ferry_list(unsigned int index, char *buf);
+struct ferry_entry *ferry_find(const char *name);
+int ferry_entry_get(struct ferry_entry *entry);
+void ferry_entry_put(struct ferry_entry *entry);
 
 #endif /* _MM_FERRY_INTERNAL_H */

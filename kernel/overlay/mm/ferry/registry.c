@@ -39,7 +39,14 @@
 static LIST_HEAD(ferry_migrators);
 static bool ferry_ready;		/* set once, at boot */
 
-static struct ferry_entry *ferry_find(const char *name)
+/**
+ * ferry_find() - find a migrator by name
+ * @name: the name; may end in a newline
+ *
+ * Context: process context, under ferry_mutex.
+ * Return: its entry, or NULL.
+ */
+struct ferry_entry *ferry_find(const char *name)
 {
 	struct ferry_entry *entry;
 
@@ -50,7 +57,14 @@ static struct ferry_entry *ferry_find(const char *name)
 	return NULL;
 }
 
-static int ferry_entry_get(struct ferry_entry *entry)
+/**
+ * ferry_entry_get() - use a migrator: pin and enable it for the first user
+ * @entry: its entry
+ *
+ * Context: process context, under ferry_mutex.
+ * Return: 0, -ENODEV if its module is going away, or an error of its enable().
+ */
+int ferry_entry_get(struct ferry_entry *entry)
 {
 	int err = 0;
 
@@ -65,7 +79,13 @@ static int ferry_entry_get(struct ferry_entry *entry)
 	return err;
 }
 
-static void ferry_entry_put(struct ferry_entry *entry)
+/**
+ * ferry_entry_put() - end the use of a migrator
+ * @entry: its entry; no batch of this user is inside copy()
+ *
+ * Context: process context, under ferry_mutex.
+ */
+void ferry_entry_put(struct ferry_entry *entry)
 {
 	if (--entry->users)
 		return;

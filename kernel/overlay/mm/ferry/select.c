@@ -125,19 +125,46 @@ static void ferry_direct(unsigned int reason, struct ferry_entry *entry)
 		ferry_rates_forget(reason);
 }
 
+/* Clients want the copy phase whatever is selected. */
+static unsigned int ferry_nr_clients;
+
+static void ferry_keys_update(void)
+{
+	bool any = ferry_nr_clients, offload = false;
+	unsigned int reason;
+
+	for (reason = 0; reason < FERRY_NR_REASONS; reason++) {
+		any |= ferry_selects_any(reason);
+		offload |= ferry_selects_offload(reason);
+	}
+	ferry_key_set(&ferry_enabled, any);
+	ferry_key_set(&ferry_large_batches, offload);
+}
+
+/**
+ * ferry_clients_add() - add clients, or remove them
+ * @nr: their number, negative to remove
+ *
+ * Context: process context, under ferry_mutex.
+ */
+void ferry_clients_add(int nr)
+{
+	ferry_nr_clients += nr;
+	ferry_keys_update();
+}
+
 /**
  * ferry_switch() - change a selection, and wait for the batches before it
  * @index:	the reason, or FERRY_DEFAULT
  * @choice:	what it selects, that migrator enabled and pinned
  *
- * When this returns, no batch is inside the copy() of a migrator that was
- * selected before but is not now.
+ * When this returns, no batch of the copy phase is inside the copy() of a
+ * migrator because of a selection that has ended.
  *
  * Context: process context, under ferry_mutex.
  */
 void ferry_switch(unsigned int index, struct ferry_choice choice)
 {
-	bool any = false, offload = false;
 	unsigned int reason;
 
 	ferry_choices[index] = choice;
@@ -146,10 +173,7 @@ void ferry_switch(unsigned int index, struct ferry_choice choice)
 		if (choice.inherit)
 			choice = ferry_choices[FERRY_DEFAULT];
 		ferry_direct(reason, choice.entry);
-		any |= ferry_selects_any(reason);
-		offload |= ferry_selects_offload(reason);
 	}
-	ferry_key_set(&ferry_enabled, any);
-	ferry_key_set(&ferry_large_batches, offload);
+	ferry_keys_update();
 	synchronize_srcu(&ferry_srcu);
 }

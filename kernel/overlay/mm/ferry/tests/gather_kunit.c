@@ -38,6 +38,8 @@ static struct {
 	unsigned int batches;
 	unsigned int largest;		/* folios of the largest batch */
 	bool waited;
+	struct folio *bad;		/* that the migrator does not copy */
+	struct ferry_client *client;	/* whose migration it is, or NULL */
 } seen;
 
 struct gather_ctx {
@@ -117,7 +119,10 @@ static int test_copy(struct ferry_batch *batch)
 
 		if (pair->src == seen.waits_for && !seen.reader)
 			start_reader(pair->src);
-		pair->status = folio_mc_copy(pair->dst, pair->src);
+		if (pair->src == seen.bad)
+			pair->status = -EIO;
+		else
+			pair->status = folio_mc_copy(pair->dst, pair->src);
 	}
 	return 0;
 }
@@ -195,8 +200,13 @@ static int gather_migrate(struct kunit *test, enum migrate_mode mode,
 	struct gather_ctx *ctx = test->priv;
 	int left;
 
-	left = migrate_pages(&ctx->folios, test_alloc, test_put, 0, mode,
-			     MR_SYSCALL, moved);
+	if (seen.client)
+		left = ferry_client_migrate(seen.client, &ctx->folios,
+					    test_alloc, test_put, 0, mode,
+					    MR_SYSCALL, moved);
+	else
+		left = migrate_pages(&ctx->folios, test_alloc, test_put, 0,
+				     mode, MR_SYSCALL, moved);
 	putback_movable_pages(&ctx->folios);
 	return left;
 }
@@ -350,6 +360,70 @@ static void gather_selected(struct kunit *test)
 	check_switch(test, "off", "kunit");
 }
 
+/* Migrate for a client while off is selected. Return how many have moved. */
+static unsigned int client_moves(struct kunit *test, bool required,
+				 enum migrate_mode mode)
+{
+	unsigned int moved;
+	int left;
+
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	seen.client = ferry_client_open("kunit", required);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(seen.client));
+	/* A switch does not turn the copy phase off. */
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	gather_fill(test);
+	seen.bad = seen.src[FOLIOS / 2];
+	left = gather_migrate(test, mode, &moved);
+	KUNIT_EXPECT_EQ(test, left, FOLIOS - moved);
+	KUNIT_EXPECT_GT(test, seen.batches, 0);
+	gather_check(test, moved);
+	ferry_client_close(seen.client);
+	seen.client = NULL;
+	return moved;
+}
+
+/* A client that only prefers the migrator has the CPU copy the rest. */
+static void client_prefers(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, client_moves(test, false, MIGRATE_ASYNC), FOLIOS);
+}
+
+/* With a migrator that is required, what it did not copy does not move. */
+static void client_requires(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, client_moves(test, true, MIGRATE_ASYNC),
+			FOLIOS - 1);
+}
+
+static void client_requires_sync(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, client_moves(test, true, MIGRATE_SYNC),
+			FOLIOS - 1);
+}
+
+/* A folio whose reference count is wrong is not copied by the CPU either. */
+static void client_requires_again(struct kunit *test)
+{
+	unsigned int moved;
+
+	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
+	seen.client = ferry_client_open("kunit", true);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(seen.client));
+	gather_fill(test);
+	folio_get(seen.src[0]);
+	KUNIT_EXPECT_EQ(test, gather_migrate(test, MIGRATE_SYNC, &moved), 1);
+	KUNIT_EXPECT_EQ(test, moved, FOLIOS - 1);
+	folio_put(seen.src[0]);
+	gather_check(test, moved);
+	ferry_client_close(seen.client);
+}
+
+static void client_unknown(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, PTR_ERR(ferry_client_open("none", true)), -ENOENT);
+}
+
 /* However long the list is, a batch has no more folios than without. */
 static void gather_bounds_folios(struct kunit *test)
 {
@@ -393,6 +467,11 @@ static struct kunit_case gather_cases[] = {
 	KUNIT_CASE(gather_lets_waiters_go),
 	KUNIT_CASE(gather_deselected),
 	KUNIT_CASE(gather_selected),
+	KUNIT_CASE(client_prefers),
+	KUNIT_CASE(client_requires),
+	KUNIT_CASE(client_requires_sync),
+	KUNIT_CASE(client_requires_again),
+	KUNIT_CASE(client_unknown),
 	KUNIT_CASE(gather_bounds_folios),
 	{}
 };
