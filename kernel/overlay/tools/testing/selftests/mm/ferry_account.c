@@ -21,18 +21,40 @@
 #define BYTES	(32 * HUGE)
 #define MOVE	2		/* MPOL_MF_MOVE */
 #define MOVES	16
-#define TREE	"/tmp/ferry_account"
 /* Times are counted in ticks in some places. */
 #define TICK_NS	20000000LL
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
+static char tree[32];
 
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+/* Enter a cgroup, "" for the root. */
+static void enter(const char *cgroup)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s/cgroup.procs", tree, cgroup);
+	fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, "0", 1) < 0)
 		perror(path);
 	if (fd >= 0)
 		close(fd);
+}
+
+static int make_cgroup(const char *cgroup)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s", tree, cgroup);
+	return mkdir(path, 0700);
+}
+
+static void remove_cgroup(const char *cgroup)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s", tree, cgroup);
+	rmdir(path);
 }
 
 /* CPU time of a cgroup in ns. */
@@ -42,7 +64,7 @@ static long long usage(const char *cgroup)
 	char path[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), TREE "/%s/cpu.stat", cgroup);
+	snprintf(path, sizeof(path), "%s%s/cpu.stat", tree, cgroup);
 	file = fopen(path, "r");
 	if (!file || fscanf(file, "usage_usec %lld", &us) != 1)
 		us = -1;
@@ -97,18 +119,19 @@ FIXTURE_SETUP(account)
 	self->memory = (char *)(((uintptr_t)map + HUGE - 1) & ~(HUGE - 1));
 	madvise(self->memory, BYTES, MADV_HUGEPAGE);
 	memset(self->memory, 1, BYTES);
-	mkdir(TREE, 0700);
-	ASSERT_EQ(mount("ferry", TREE, "cgroup2", 0, NULL), 0);
-	mkdir(TREE "/mover", 0700);
-	mkdir(TREE "/other", 0700);
+	strcpy(tree, "/tmp/ferry_XXXXXX");
+	ASSERT_NE(mkdtemp(tree), NULL);
+	ASSERT_EQ(mount("ferry", tree, "cgroup2", 0, NULL), 0);
+	ASSERT_EQ(make_cgroup("/mover"), 0);
+	ASSERT_EQ(make_cgroup("/other"), 0);
 	self->other = fork();
 	ASSERT_GE(self->other, 0);
 	if (!self->other) {
-		put(TREE "/other/cgroup.procs", "0");
+		enter("/other");
 		pause();
 		_exit(0);
 	}
-	put(TREE "/mover/cgroup.procs", "0");
+	enter("/mover");
 }
 
 FIXTURE_TEARDOWN(account)
@@ -118,11 +141,11 @@ FIXTURE_TEARDOWN(account)
 		return;
 	kill(self->other, SIGKILL);
 	waitpid(self->other, NULL, 0);
-	put(TREE "/cgroup.procs", "0");
-	rmdir(TREE "/mover");
-	rmdir(TREE "/other");
-	umount(TREE);
-	rmdir(TREE);
+	enter("");
+	remove_cgroup("/mover");
+	remove_cgroup("/other");
+	umount(tree);
+	rmdir(tree);
 }
 
 static long move(char *memory, int node)
@@ -146,8 +169,8 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 120)
 	ASSERT_EQ(write_file("migrator", "mtcopy"), 0);
 	/* So that the sleep of the other task has begun. */
 	sleep(1);
-	other = usage("other");
-	group = usage("mover");
+	other = usage("/other");
+	group = usage("/mover");
 	task = own();
 	helped = helpers();
 	time = wall();
@@ -156,8 +179,8 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 120)
 	time = wall() - time;
 	helped = helpers() - helped;
 	task = own() - task;
-	group = usage("mover") - group;
-	other = usage("other") - other;
+	group = usage("/mover") - group;
+	other = usage("/other") - other;
 	TH_LOG("%lld us passed, helpers ran for %lld, charged: task %lld, group %lld",
 	       time / 1000, helped / 1000, task / 1000, group / 1000);
 	if (!helped)
