@@ -44,8 +44,9 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
     seconds = SECONDS if context.thorough else SHORT_SECONDS
     command = f"{integrity.program(context)} --ktap --threads {WRITERS} --only read,write,fork --control"
     setup = (guest_boot.load(kernel),)
+    verbs = guest_programs.script_line("ctl.sh", paths.repo_root() / "src", *_promtool(context))
     return [
-        Job(NAME, "ctl", guest_programs.script_line("ctl.sh", paths.repo_root() / "src", *_promtool(context)), CTL_S, setup),
+        Job(NAME, "ctl", verbs, CTL_S, setup),
         Job(NAME, "warm-up", f"{command} --seconds {integrity.WARMUP_S} --leak-kb {integrity.WARMUP_LEAK_KIB}",
             integrity.WARMUP_S + integrity.AROUND_S, setup),
         Job(NAME, "random-values", f"{command} --seconds {seconds}", seconds + integrity.AROUND_S, setup),
