@@ -46,6 +46,8 @@ struct ferry_pair {
  * @src_nid:	node of the first source
  * @dst_nid:	node of the first destination
  * @max_us:	microseconds that the copy should take at most
+ * @dma_bytes:	set by the migrator: bytes that DMA engines copied, for the
+ *		events of the task's memory cgroup
  * @serial:	set by the migrator if the calling CPU copied alone, or if the
  *		migrator rejects the batch because that CPU would have to. A
  *		batch larger than without a migrator then gains nothing, so the
@@ -64,6 +66,7 @@ struct ferry_batch {
 	int src_nid;
 	int dst_nid;
 	unsigned long max_us;
+	size_t dma_bytes;
 	bool serial;
 	struct ferry_pair pairs[FERRY_BATCH_FOLIOS];
 };

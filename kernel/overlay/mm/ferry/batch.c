@@ -58,12 +58,14 @@
 #include <linux/buffer_head.h>
 #include <linux/kasan-enabled.h>
 #include <linux/ktime.h>
+#include <linux/memcontrol.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
+#include <linux/vmstat.h>
 
 #include "internal.h"
 
@@ -247,6 +249,19 @@ static void ferry_mark_copied(struct ferry_batch *batch)
 			batch->pairs[i].dst->migrate_info |= FERRY_FOLIO_COPIED;
 }
 
+/* For the machine, and for the memory cgroup of the task that migrates. */
+static void ferry_count_events(const struct ferry_batch *batch)
+{
+	unsigned long dma_pages = batch->dma_bytes >> PAGE_SHIFT;
+
+	count_vm_event(PGMIGRATE_BATCH);
+	count_vm_events(PGMIGRATE_DMA, dma_pages);
+	if (!current->mm)
+		return;
+	count_memcg_event_mm(current->mm, PGMIGRATE_BATCH);
+	count_memcg_events_mm(current->mm, PGMIGRATE_DMA, dma_pages);
+}
+
 /* Count a copied batch, and end what the migrator left out. */
 static void ferry_batch_finish(struct ferry_entry *entry,
 			       struct ferry_batch *batch, u64 ns)
@@ -265,6 +280,7 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 		copied--;
 	}
 	trace_ferry_copy_end(entry->ops->name, 0, copied, ns);
+	ferry_count_events(batch);
 	ferry_count(entry, batch->reason, FERRY_BATCHES, 1);
 	ferry_count(entry, batch->reason, FERRY_FOLIOS, copied);
 	ferry_count(entry, batch->reason, FERRY_BYTES, bytes);
@@ -323,6 +339,7 @@ static void ferry_batch_clear(struct ferry_batch *batch)
 	batch->nr = 0;
 	batch->bytes = 0;
 	batch->serial = false;
+	batch->dma_bytes = 0;
 	batch->max_us = ferry_max_us(batch->reason);
 }
 

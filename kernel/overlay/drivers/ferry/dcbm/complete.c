@@ -209,6 +209,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 		transfer->cpu_ns += ktime_get_ns() - start;
 		dcbm_learn_transfer(job, transfer);
 		dcbm_count(DCBM_COPIED_BYTES, transfer->bytes);
+		job->batch->dma_bytes += transfer->bytes;
 	} else {
 		dcbm_engine_failed(ch->engine,
 				   transfer->next < transfer->nr_descs ?
