@@ -50,18 +50,24 @@ void audit_content(struct test_memory *mem)
 	test(mem, "content", errors);
 }
 
-static void report_unmovable(struct test_memory *mem, const struct area *area, int node,
+static void report_unmovable(struct test_memory *mem, const struct area *area, int node, const struct moveset *set,
 			     const struct move_result *result)
 {
+	char *address = set->pages[result->first_failed];
 	char page[128];
 
-	folio_describe(area_address(area, result->first_failed), page, sizeof(page));
+	folio_describe(address, page, sizeof(page));
 	report_broken(mem, "references",
-		      "%zu pages of area %s do not move to node %d, the first of them page %u (%s): %s",
-		      result->failed, area->name, node, area->first + (uint32_t)result->first_failed,
-		      page, strerror(result->first_error));
+		      "%zu pages of area %s never moved to node %d, the first of them page %u (%s): %s",
+		      result->failed, area->name, node,
+		      area->first + (uint32_t)((address - area->base) / PAGE_BYTES), page,
+		      strerror(result->first_error));
 }
 
+/*
+ * Each page must move to the node once. Other tasks may reclaim pages all the time, so hardly ever are all of them there
+ * at once.
+ */
 static void require_movable(struct test_memory *mem, const struct area *area, int node)
 {
 	struct move_result result;
@@ -70,17 +76,18 @@ static void require_movable(struct test_memory *mem, const struct area *area, in
 	moveset_init(&set, area->base, area->pages * PAGE_BYTES, PAGE_BYTES);
 	for (unsigned int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		/* Touch the pages first, because a page that is swapped out or dropped cannot be moved. */
-		for (uint32_t i = 0; i < area->pages; i++)
-			(void)*(volatile char *)area_address(area, i);
+		for (size_t i = 0; i < set.count; i++)
+			(void)*(volatile char *)set.pages[i];
 		/* In a batch one failed page hides those behind it, so the last attempt moves one page a call. */
 		result = moveset_move(&set, node, MPOL_MF_MOVE_ALL, attempt == ATTEMPTS - 1 ? 1 : 0);
-		if (!result.failed)
+		if (!result.failed || attempt == ATTEMPTS - 1)
 			break;
+		moveset_keep_failed(&set, node);
 		sleep_ns(ATTEMPT_NS);
 	}
-	moveset_free(&set);
 	if (result.failed)
-		report_unmovable(mem, area, node, &result);
+		report_unmovable(mem, area, node, &set, &result);
+	moveset_free(&set);
 }
 
 void audit_references(struct test_memory *mem)

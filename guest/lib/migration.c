@@ -101,6 +101,16 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 	return result;
 }
 
+void moveset_keep_failed(struct moveset *set, int node)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		if (set->status[i] != node)
+			set->pages[kept++] = set->pages[i];
+	set->count = kept;
+}
+
 bool migrators_list(struct migrators *migrators)
 {
 	char line[512], *rest = line, *word;

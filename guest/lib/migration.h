@@ -41,6 +41,9 @@ void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step
  */
 struct move_result moveset_move(struct moveset *set, int node, int flags, size_t per_call);
 
+/* After moveset_move(): keep only the entries that are not on `node`. */
+void moveset_keep_failed(struct moveset *set, int node);
+
 /* Bring the entries into a random order, the same at each run of the program. */
 void moveset_shuffle(struct moveset *set);
 
