@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../report.h"
+#include "folio.h"
 #include "migration.h"
 #include "sysfs.h"
 
@@ -63,6 +64,9 @@ static void random_number(struct worker *worker, const struct control_file *file
 	/* With a low limit the movers would sleep longer than the run. */
 	if (strstr(file->path, "/max_bytes_per_s"))
 		number += UINT64_C(64) << 20;
+	/* That of migrc is kept in pages. */
+	if (strstr(file->path, "bytes"))
+		number -= number % PAGE_BYTES;
 	if (worker_random(worker, 4))
 		snprintf(value, size, "%llu", (unsigned long long)number);
 	else

@@ -37,7 +37,7 @@
 
 /* A changed limit is noticed after this time, at the latest. */
 #define FERRY_PAUSE_NS		(100 * NSEC_PER_MSEC)
-#define FERRY_BURST_NS		(20 * NSEC_PER_MSEC)
+#define FERRY_BURST_NS		(100 * NSEC_PER_MSEC)
 /* A longer pause is for a slice that was too large. */
 #define FERRY_LONG_PAUSE_NS	(40 * NSEC_PER_MSEC)
 #define FERRY_SHORT_PAUSE_NS	(10 * NSEC_PER_MSEC)

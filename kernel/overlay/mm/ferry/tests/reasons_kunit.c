@@ -186,7 +186,7 @@ static void reasons_unregister(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ferry_register(&first), 0);
 }
 
-/* 1 MiB is due after a second, of which the burst is forgiven. */
+/* 256 KiB are due after 250 ms, of which a burst may be forgiven. */
 static void limit_is_obeyed(struct kunit *test)
 {
 	u64 slept = ferry_slept_ns(MR_DAMON), start;
@@ -194,7 +194,7 @@ static void limit_is_obeyed(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
 	start = ktime_get_ns();
-	ferry_charge(MR_DAMON, SZ_128K);
+	ferry_charge(MR_DAMON, SZ_256K);
 	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_DAMON));
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
 	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_DAMON), 0);
