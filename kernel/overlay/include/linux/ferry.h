@@ -88,7 +88,7 @@ struct ferry_client {
  * @more:	the batch ended before all folios of the list were tried
  * @single:	the batch has one folio
  * @reason:	reason of the migration
- * @client:	whose migrator copies, or NULL: the selected one
+ * @client:	the client, its migrator copies; or NULL: the selected one does
  * @nr:		destinations that were allocated for the batch
  * @bytes:	their size
  * @limit:	bytes that the batch may have

@@ -3,8 +3,8 @@
  * DOC: CPU time of helpers
  *
  * Kernel threads that copy for a migration run for the task that asked for it.
- * ferry_account_helpers() charges their time to that task: to what getrusage(2),
- * times(2), CPU timers and RLIMIT_CPU see, and to the cpu.stat of its cgroups.
+ * ferry_account_helpers() charges their time to that task, for getrusage(2),
+ * times(2), CPU timers and RLIMIT_CPU, and to the cpu.stat of its cgroups.
  *
  * The time is charged once. The CPUs' own statistics have it already, as time
  * of the kernel threads, which are in the root cgroup. So the machine's times
@@ -13,7 +13,7 @@
  *
  * The scheduler does not see the charge: it changes neither the task's virtual
  * run time nor the runtime that cpu.max leaves to its cgroup. So cpu.max does
- * not stop helpers. They use CPUs only that nobody else wants.
+ * not stop helpers. They use idle CPUs only.
  *
  * Locking: the lock of the task's run queue. update_curr() holds it when it
  * changes these times, on other CPUs, too, and the tick changes the rest of

@@ -294,8 +294,8 @@ static void ferry_batch_finish(struct ferry_entry *entry,
 }
 
 /*
- * Copy a batch, unless it has fewer bytes than @min. Return true if the migrator
- * copied it; each pair then has its status.
+ * Copy a batch, unless it has fewer bytes than @min. Return true if the
+ * migrator copied it; each pair then has its status.
  */
 static bool ferry_batch_copy(struct ferry_entry *entry,
 			     struct ferry_batch *batch, size_t min)

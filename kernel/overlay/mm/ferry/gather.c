@@ -50,6 +50,14 @@
 
 #include "internal.h"
 
+bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
+			enum migrate_reason reason)
+{
+	/* Some reason has an offload migrator, not necessarily this one. */
+	return !ferry_selects_offload(reason) ||
+	       ferry_list_full(nr_folios, nr_pages);
+}
+
 void __ferry_gather_init(struct ferry_gather *gather,
 			 const struct list_head *from,
 			 new_folio_t get_new_folio, free_folio_t put_new_folio,

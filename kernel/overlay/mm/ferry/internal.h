@@ -71,7 +71,7 @@ struct ferry_entry {
 };
 
 /**
- * struct ferry_choice - what a reason, or the default, selects
+ * struct ferry_choice - the choice of a reason, or the default
  * @entry:	the migrator, NULL for off
  * @inherit:	the default decides
  */
@@ -103,9 +103,34 @@ static inline void ferry_count(struct ferry_entry *entry,
 }
 
 /* reasons.c */
-unsigned long ferry_max_us(enum migrate_reason reason);
+#define FERRY_LOCKED_BUCKETS	7
+/* Bounds of 64 us, and four times as much each; the last bucket has none. */
+#define FERRY_LOCKED_US(i)	(64UL << (2 * (i)))
+
+/**
+ * struct ferry_pages - base pages that a reason migrated
+ * @moved:	that moved
+ * @failed:	that did not
+ */
+struct ferry_pages {
+	u64 moved;
+	u64 failed;
+};
+
+/**
+ * struct ferry_locked - how long the folios of batches were locked
+ * @batches:	batches, by time
+ * @ns:		the sum of the times
+ */
+struct ferry_locked {
+	atomic64_t batches[FERRY_LOCKED_BUCKETS];
+	atomic64_t ns;
+};
+
+extern struct ferry_locked ferry_locked[FERRY_NR_REASONS];
+
+struct ferry_pages ferry_pages_sum(enum migrate_reason reason);
 void ferry_count_locked(enum migrate_reason reason, u64 ns);
-int ferry_reasons_init(struct kobject *root, struct kobject *stats);
 
 /* throttle.c */
 bool ferry_has_rate_limit(enum migrate_reason reason);
@@ -118,6 +143,10 @@ void ferry_charge(enum migrate_reason reason, u64 bytes);
 extern unsigned long ferry_batch_min_bytes;
 extern unsigned long ferry_batch_max_bytes;
 extern unsigned long ferry_batch_max_us;
+extern unsigned long ferry_reason_max_us[FERRY_NR_REASONS];
+
+unsigned long ferry_max_us(enum migrate_reason reason);
+bool ferry_list_full(unsigned int nr_folios, unsigned long nr_pages);
 
 unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 			  unsigned long max_bytes);
@@ -142,6 +171,7 @@ int ferry_sysfs_add(struct ferry_entry *entry);
 void ferry_sysfs_remove(struct ferry_entry *entry);
 bool ferry_sysfs_taken(const char *name);
 int ferry_sysfs_init(const struct attribute *migrator);
+struct kobject *ferry_stats_dir(const char *name);
 
 /* registry.c */
 int ferry_select(unsigned int index, const char *name);

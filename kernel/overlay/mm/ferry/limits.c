@@ -52,6 +52,8 @@ unsigned long ferry_batch_min_bytes = SZ_64K;
 unsigned long ferry_batch_max_bytes = SZ_32M;
 /* A page fault on a migrating folio waits about as long as for a disk read. */
 unsigned long ferry_batch_max_us = 4000;
+/* The same for a single reason, 0 for the one above. */
+unsigned long ferry_reason_max_us[FERRY_NR_REASONS];
 
 /*
  * Recent copy rates for each reason from each node to each node, in bytes per
@@ -82,6 +84,19 @@ unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 	if (check_mul_overflow(rate, max_us, &bytes))
 		bytes = max_bytes;
 	return max(min(bytes, max_bytes), FERRY_STOCK_BYTES);
+}
+
+/**
+ * ferry_max_us() - the time limit of a batch
+ * @reason: its reason
+ *
+ * Context: any.
+ * Return: microseconds.
+ */
+unsigned long ferry_max_us(enum migrate_reason reason)
+{
+	return READ_ONCE(ferry_reason_max_us[reason]) ?:
+	       READ_ONCE(ferry_batch_max_us);
 }
 
 /**
@@ -230,12 +245,19 @@ int __init ferry_rates_init(void)
 	return ferry_rates ? 0 : -ENOMEM;
 }
 
-bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
-			enum migrate_reason reason)
+/**
+ * ferry_list_full() - check a list of folios for an offload migrator
+ * @nr_folios:	folios gathered so far
+ * @nr_pages:	their base pages
+ *
+ * Context: any.
+ * Return: true if no folio may be added to the list.
+ */
+bool ferry_list_full(unsigned int nr_folios, unsigned long nr_pages)
 {
 	unsigned long max_bytes = READ_ONCE(ferry_batch_max_bytes);
 
-	if (!ferry_selects_offload(reason) || raw_cpu_read(ferry_rest))
+	if (raw_cpu_read(ferry_rest))
 		max_bytes = 0;
 	return nr_folios >= FERRY_LOCKED_FOLIOS ||
 	       nr_pages << PAGE_SHIFT >= max(max_bytes, FERRY_STOCK_BYTES);

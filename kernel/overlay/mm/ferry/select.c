@@ -2,10 +2,10 @@
 /**
  * DOC: Selection of migrators
  *
- * Each reason of migration selects a migrator, or off, or inherits what the
- * default selects. ferry_current has what that amounts to. Where no reason has
- * a migrator, the static keys that mm/migrate.c tests are off, and migration is
- * as it is without this code.
+ * Each reason of migration selects a migrator, or off, or inherits the choice
+ * of the default. ferry_current has the result. Where no reason has a migrator,
+ * the static keys that mm/migrate.c tests are off, and migration is as it is
+ * without this code.
  *
  * A batch runs in an SRCU read section of ferry_srcu, from reading the
  * selection of its reason to its last counter. ferry_switch() waits for all
@@ -156,7 +156,7 @@ void ferry_clients_add(int nr)
 /**
  * ferry_switch() - change a selection, and wait for the batches before it
  * @index:	the reason, or FERRY_DEFAULT
- * @choice:	what it selects, that migrator enabled and pinned
+ * @choice:	the new choice, its migrator enabled and pinned
  *
  * When this returns, no batch of the copy phase is inside the copy() of a
  * migrator because of a selection that has ended.

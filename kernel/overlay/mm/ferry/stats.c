@@ -29,8 +29,8 @@ static ssize_t ferry_sum_show(struct kobject *kobj,
 
 	entry = container_of(kobj, struct ferry_entry, kobj);
 	for (reason = 0; reason < FERRY_NR_REASONS; reason++)
-		sum += atomic64_read(&entry->stats[reason].counts[
-				     to_ferry_knob(attr)->id]);
+		sum += atomic64_read(entry->stats[reason].counts +
+				     to_ferry_knob(attr)->id);
 	return sysfs_emit(buf, "%lld\n", sum);
 }
 
@@ -57,8 +57,8 @@ static ssize_t ferry_stat_show(struct kobject *kobj,
 
 	stats = container_of(kobj, struct ferry_stats, kobj);
 	return sysfs_emit(buf, "%lld\n",
-			  atomic64_read(&stats->counts[
-					to_ferry_knob(attr)->id]));
+			  atomic64_read(stats->counts +
+					to_ferry_knob(attr)->id));
 }
 
 #define FERRY_FILE(_id, _name) \

@@ -3,7 +3,8 @@
  * DOC: /sys/kernel/mm/migration
  *
  * The directory, its limits, and the directories of each migrator: its counters
- * in stats/, its knobs beside the selector. Those of reasons are in reasons.c.
+ * in stats/, its knobs beside the selector. Those of reasons are in
+ * reasons_sysfs.c.
  * Documentation/ABI/testing/sysfs-kernel-mm-migration describes every file.
  * Drivers make knobs and counters with the macros of linux/ferry_sysfs.h.
  *
@@ -148,6 +149,21 @@ struct kobject *ferry_sysfs_dir(const char *name,
 }
 
 /**
+ * ferry_stats_dir() - make a directory in stats/
+ * @name: its name
+ *
+ * Context: process context, after subsys_initcall.
+ * Return: the directory, or an ERR_PTR().
+ */
+struct kobject *ferry_stats_dir(const char *name)
+{
+	if (!ferry_stats_root)
+		return ERR_PTR(-ENODEV);
+	return kobject_create_and_add(name, ferry_stats_root) ?:
+	       ERR_PTR(-ENOMEM);
+}
+
+/**
  * ferry_sysfs_files() - add files beside the selector, and their counters
  * @knobs:	the files
  * @stats:	a directory of counters in stats/
@@ -262,6 +278,5 @@ int __init ferry_sysfs_init(const struct attribute *migrator)
 	if (!ferry_stats_root)
 		return -ENOMEM;
 	return sysfs_create_file(ferry_root, migrator) ?:
-	       sysfs_create_group(ferry_root, &ferry_limit_group) ?:
-	       ferry_reasons_init(ferry_root, ferry_stats_root);
+	       sysfs_create_group(ferry_root, &ferry_limit_group);
 }

@@ -3,10 +3,10 @@
  * DOC: Limits of the rate of migration
  *
  * max_bytes_per_s of a reason bounds what all tasks together migrate for it.
- * migrate_pages() charges what it moved: ferry_charge() moves the time at which
- * the next bytes are due. ferry_throttle() lets a task sleep until that time
- * before it looks for the next folios. So nothing is isolated or locked in the
- * meantime, and a fatal signal ends the sleep at once.
+ * migrate_pages() charges the pages that it moved: ferry_charge() moves the
+ * time at which the next bytes are due. ferry_throttle() lets a task sleep
+ * until that time before it looks for the next folios. So nothing is isolated
+ * or locked during the sleep, and a fatal signal ends it at once.
  *
  * A task looks for a slice of folios at a time, so that its pauses are short
  * and none of its folios is off the LRU for long. move_pages(2) counts a slice
@@ -15,14 +15,15 @@
  * long. migrate_pages(2) and the moves of cpusets count it in address space,
  * FERRY_SLICE_BYTES. DAMON sleeps after each of its regions.
  *
- * Work that could not be done while others were paid is made up for, up to
- * FERRY_BURST_NS.
+ * A task that was late migrates as much as was due until then, but no more than
+ * is due in FERRY_BURST_NS.
  *
  * Callers that must not sleep for long (compaction, demotion, offlining, NUMA
  * balancing) have no limit. NUMA balancing and DAMON have limits of their own,
  * numa_balancing_promote_rate_limit_MBps and the quotas of a scheme.
  *
- * Locking: none. A due time is a single word.
+ * Locking: ferry_rate_mutex, which writers of a limit take, is for the static
+ * key. A due time is a single word.
  */
 
 #include <linux/freezer.h>
@@ -30,6 +31,7 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 
@@ -60,6 +62,7 @@ struct ferry_rate_limit {
 };
 
 static struct ferry_rate_limit ferry_rate_limits[FERRY_NR_REASONS];
+static DEFINE_MUTEX(ferry_rate_mutex);	/* writers of max_bytes_per_s */
 
 /**
  * ferry_has_rate_limit() - check whether tasks obey a limit
@@ -88,16 +91,16 @@ unsigned long ferry_get_rate_limit(enum migrate_reason reason)
  * @reason:	the reason
  * @max:	bytes per second, 0 for no limit
  *
- * Context: process context. Takes ferry_mutex.
+ * Context: process context.
  */
 void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
 	unsigned long old;
 
-	guard(mutex)(&ferry_mutex);
+	guard(mutex)(&ferry_rate_mutex);
 	old = limit->max_bytes_per_s;
-	/* What is due under the old limit would be too late, or too early. */
+	/* A time that is due under the old limit is too late, or too early. */
 	atomic64_set(&limit->due, ktime_get_ns());
 	WRITE_ONCE(limit->max_bytes_per_s, max);
 	if (!old && max)
@@ -118,7 +121,7 @@ u64 ferry_slept_ns(enum migrate_reason reason)
 }
 
 /**
- * ferry_charge() - charge a reason for what was migrated
+ * ferry_charge() - charge a reason for bytes that it migrated
  * @reason:	the reason
  * @bytes:	their number
  *

@@ -40,11 +40,10 @@ bool mtcopy_use_nontemporal(const struct ferry_batch *batch);
 void mtcopy_calibrate(void);
 
 /* sysfs.c */
+extern atomic64_t mtcopy_helper_ns;
 extern const struct attribute_group *mtcopy_groups[];
 
 /* main.c */
-extern atomic64_t mtcopy_helper_ns;
-
 int mtcopy_copy(struct ferry_batch *batch);
 
 #endif /* _FERRY_MTCOPY_INTERNAL_H */

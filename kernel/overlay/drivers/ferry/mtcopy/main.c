@@ -38,7 +38,7 @@
  * finds nothing left to claim, a later claim gets nothing, and an earlier one
  * shows in job->copying until its copy is complete.
  *
- * The helpers' time is charged to the task that called ferry_mtcopy_begin(), and
+ * The helpers' time is charged to the task that called ferry_mtcopy_begin() and
  * to its cgroups: see kernel/sched/ferry_account.c. A helper adds the time of a
  * chunk, and of its start before the first, while the caller waits for the
  * chunk. So the sum is complete when ferry_mtcopy_end() charges it. A helper
@@ -112,8 +112,6 @@ struct mtcopy_job {
 	atomic_t refs;
 	struct mtcopy_helper helpers[MTCOPY_MAX_HELPERS];
 };
-
-atomic64_t mtcopy_helper_ns;
 
 static struct workqueue_struct *mtcopy_wq;
 static struct mtcopy_job *mtcopy_jobs;

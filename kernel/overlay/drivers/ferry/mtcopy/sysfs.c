@@ -11,6 +11,8 @@
 
 #include "internal.h"
 
+atomic64_t mtcopy_helper_ns;	/* time that helpers copied */
+
 static const char * const mtcopy_nontemporal_words[] = {
 	[MTCOPY_NEVER] = "never",
 	[MTCOPY_ALWAYS] = "always",

@@ -39,7 +39,7 @@ static struct {
 	unsigned int largest;		/* folios of the largest batch */
 	bool waited;
 	struct folio *bad;		/* that the migrator does not copy */
-	struct ferry_client *client;	/* whose migration it is, or NULL */
+	struct ferry_client *client;	/* that migrates, or NULL */
 } seen;
 
 struct gather_ctx {
@@ -386,10 +386,11 @@ static unsigned int client_moves(struct kunit *test, bool required,
 /* A client that only prefers the migrator has the CPU copy the rest. */
 static void client_prefers(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, client_moves(test, false, MIGRATE_ASYNC), FOLIOS);
+	KUNIT_EXPECT_EQ(test, client_moves(test, false, MIGRATE_ASYNC),
+			FOLIOS);
 }
 
-/* With a migrator that is required, what it did not copy does not move. */
+/* With a migrator that is required, a folio it did not copy stays. */
 static void client_requires(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, client_moves(test, true, MIGRATE_ASYNC),
@@ -421,7 +422,8 @@ static void client_requires_again(struct kunit *test)
 
 static void client_unknown(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, PTR_ERR(ferry_client_open("none", true)), -ENOENT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(ferry_client_open("none", true)),
+			-ENOENT);
 }
 
 /* However long the list is, a batch has no more folios than without. */

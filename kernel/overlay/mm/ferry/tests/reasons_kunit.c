@@ -76,8 +76,8 @@ static s64 folios_counted(enum migrate_reason reason)
 	s64 count = -1;
 
 	if (entry)
-		count = atomic64_read(&entry->stats[reason].counts[
-				      FERRY_FOLIOS]);
+		count = atomic64_read(entry->stats[reason].counts +
+				      FERRY_FOLIOS);
 	srcu_read_unlock(&ferry_srcu, idx);
 	return count;
 }
@@ -204,7 +204,7 @@ static void limit_is_obeyed(struct kunit *test)
 	ferry_charge(MR_DAMON, SZ_1G);
 	ferry_set_rate_limit(MR_DAMON, 0);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
-	/* Nobody is charged without a limit. */
+	/* No task is charged without a limit. */
 	ferry_charge(MR_DAMON, SZ_1G);
 	ferry_set_rate_limit(MR_DAMON, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));

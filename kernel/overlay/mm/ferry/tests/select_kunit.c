@@ -113,18 +113,23 @@ static void limit_resets_when_serial(struct kunit *test)
 	batch->src_nid = nid;
 	batch->dst_nid = nid;
 	ferry_rates_forget(MR_SYSCALL);
-	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
-	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G, NSEC_PER_USEC);
-	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G, NSEC_PER_USEC);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			FERRY_STOCK_BYTES);
+	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G,
+			  NSEC_PER_USEC);
+	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G,
+			  NSEC_PER_USEC);
 	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, nid, nid), SZ_1G);
-	KUNIT_EXPECT_GT(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
+	KUNIT_EXPECT_GT(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			FERRY_STOCK_BYTES);
 	/* A batch that is too small to be shared changes nothing. */
 	batch->bytes = (FERRY_BATCH_FOLIOS - 1) * PAGE_SIZE;
 	ferry_gained_nothing(batch);
 	KUNIT_EXPECT_EQ(test, ferry_rate(MR_SYSCALL, nid, nid), SZ_1G);
 	batch->bytes = FERRY_BATCH_FOLIOS * PAGE_SIZE;
 	ferry_gained_nothing(batch);
-	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid), FERRY_STOCK_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			FERRY_STOCK_BYTES);
 	ferry_rates_forget(MR_SYSCALL);
 }
 

@@ -181,13 +181,13 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 120)
 	task = own() - task;
 	group = usage("/mover") - group;
 	other = usage("/other") - other;
-	TH_LOG("%lld us passed, helpers ran for %lld, charged: task %lld, group %lld",
+	TH_LOG("%lld us, %lld of helpers; charged: task %lld, group %lld",
 	       time / 1000, helped / 1000, task / 1000, group / 1000);
 	if (!helped)
 		SKIP(return, "no CPU was idle");
 	EXPECT_EQ(other, 0);
 	EXPECT_LT(llabs(group - task), group / 20 + TICK_NS);
-	/* What the task ran itself is between nothing and all of the time. */
+	/* The task itself ran for some of the time, or all of it. */
 	EXPECT_GE(group, helped);
 	EXPECT_LE(group, time + helped + helped / 20 + TICK_NS);
 	/* It copies as long as its helpers do, so it ran most of the time. */

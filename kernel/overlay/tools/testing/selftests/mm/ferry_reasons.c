@@ -16,7 +16,7 @@
 
 #include "ferry_knobs.h"
 
-#define MIB		(1UL << 20)
+#define MIB		1048576UL
 #define HUGE		(2 * MIB)
 #define MOVE		2		/* MPOL_MF_MOVE */
 #define SYSCALL		"reasons/syscall_or_cpuset/"
@@ -24,8 +24,8 @@
 #define MOVERS		4
 
 /* Bits of /proc/kpageflags. */
-#define KPF_LOCKED	(1UL << 0)
-#define KPF_LRU		(1UL << 5)
+#define KPF_LOCKED	0x01UL
+#define KPF_LRU		0x20UL
 
 static const char * const reasons[] = {
 	"compaction", "memory_failure", "memory_hotplug", "syscall_or_cpuset",
@@ -40,7 +40,7 @@ static long long number(const char *name)
 	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
 }
 
-static long long vmstat(const char *name)
+static long long event(const char *name)
 {
 	char line[128];
 	long long value = -1;
@@ -156,14 +156,14 @@ TEST_F(reasons, pages_add_up)
 	moved = number(SYSCALL_STATS "moved_pages") - moved;
 	EXPECT_GE(moved, self->bytes / sysconf(_SC_PAGESIZE));
 
-	before = vmstat("pgmigrate_success");
+	before = event("pgmigrate_success");
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		snprintf(path, sizeof(path), "stats/reasons/%s/moved_pages",
 			 reasons[i]);
 		ASSERT_GE(number(path), 0);
 		sum += number(path);
 	}
-	after = vmstat("pgmigrate_success");
+	after = event("pgmigrate_success");
 	EXPECT_GE(sum, before);
 	EXPECT_LE(sum, after);
 }
@@ -288,7 +288,7 @@ static double move_together(char *memory, size_t bytes, double time)
 			     (seconds() - start);
 }
 
-/* Four tasks together move what the limit allows, in folios of 2 MiB. */
+/* Four tasks together reach the limit, in folios of 2 MiB. */
 TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
 {
 	const double limit = 64 * MIB;
