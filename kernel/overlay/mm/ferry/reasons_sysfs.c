@@ -244,6 +244,7 @@ static const struct kobj_type ferry_reason_stat_ktype = {
 	.default_groups = ferry_reason_stat_groups,
 };
 
+/* After ferry_init(), which makes the directories above these. */
 static int __init ferry_reasons_init(void)
 {
 	struct kobject *settings = ferry_sysfs_dir("reasons", NULL);
@@ -266,5 +267,4 @@ static int __init ferry_reasons_init(void)
 	}
 	return err;
 }
-/* After ferry_init(), which makes the directories above. */
 subsys_initcall_sync(ferry_reasons_init);
