@@ -103,9 +103,9 @@ static inline void ferry_count(struct ferry_entry *entry,
 }
 
 /* reasons.c */
-#define FERRY_LOCKED_BUCKETS	7
-/* Bounds of 64 us, and four times as much each; the last bucket has none. */
-#define FERRY_LOCKED_US(i)	(64UL << (2 * (i)))
+#define FERRY_LOCKED_BUCKETS	11
+/* Bounds of 64 us, and twice as much each; the last bucket has none. */
+#define FERRY_LOCKED_US(i)	(64UL << (i))
 
 /**
  * struct ferry_pages - base pages that a reason migrated

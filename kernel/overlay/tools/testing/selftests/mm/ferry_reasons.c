@@ -213,8 +213,9 @@ TEST_F(reasons, migrators_at_once)
 TEST_F(reasons, locked_times)
 {
 	static const char * const names[] = {
-		"le_64us", "le_256us", "le_1024us", "le_4096us", "le_16384us",
-		"le_65536us", "count",
+		"le_64us", "le_128us", "le_256us", "le_512us", "le_1024us",
+		"le_2048us", "le_4096us", "le_8192us", "le_16384us",
+		"le_32768us", "count",
 	};
 	long long count = number(SYSCALL_STATS "locked/count"), last = 0;
 	long long total = number(SYSCALL_STATS "locked/total_us");
