@@ -8,8 +8,9 @@
  * until that time before it looks for the next folios. So nothing is isolated
  * or locked during the sleep, and a fatal signal ends it at once.
  *
- * A task looks for a slice of folios at a time, so that its pauses are short
- * and none of its folios is off the LRU for long. move_pages(2) counts a slice
+ * A task looks for a slice of folios at a time, so that the memory bandwidth is
+ * not its alone for long. A slice has a cost of its own, since it ends in a
+ * drain of the LRU batches, so it must not be small either. move_pages(2) counts a slice
  * in pages, whose sizes it does not know before: ferry_slice_next() has the
  * next slice twice as large if the pause was short, and half as large if it was
  * long. migrate_pages(2) and the moves of cpusets count it in address space,
@@ -41,8 +42,8 @@
 #define FERRY_PAUSE_NS		(100 * NSEC_PER_MSEC)
 #define FERRY_BURST_NS		(100 * NSEC_PER_MSEC)
 /* A longer pause is for a slice that was too large. */
-#define FERRY_LONG_PAUSE_NS	(40 * NSEC_PER_MSEC)
-#define FERRY_SHORT_PAUSE_NS	(10 * NSEC_PER_MSEC)
+#define FERRY_LONG_PAUSE_NS	(400 * NSEC_PER_MSEC)
+#define FERRY_SHORT_PAUSE_NS	(100 * NSEC_PER_MSEC)
 
 #define FERRY_FIRST_SLICE	8UL
 #define FERRY_LARGEST_SLICE	512UL

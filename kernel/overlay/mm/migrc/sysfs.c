@@ -39,9 +39,9 @@ static ssize_t enabled_show(struct kobject *kobj,
 static ssize_t enabled_store(struct kobject *kobj, struct kobj_attribute *attr,
 			     const char *buf, size_t count)
 {
-	bool on;
+	unsigned int on;
 
-	if (kstrtobool(buf, &on))
+	if (kstrtouint(buf, 10, &on) || on > 1)
 		return -EINVAL;
 	mutex_lock(&migrc_enabled_mutex);
 	if (on) {
@@ -96,9 +96,9 @@ static ssize_t oldest_ms_show(struct kobject *kobj,
 static ssize_t drain_store(struct kobject *kobj, struct kobj_attribute *attr,
 			   const char *buf, size_t count)
 {
-	bool now;
+	unsigned int now;
 
-	if (kstrtobool(buf, &now) || !now)
+	if (kstrtouint(buf, 10, &now) || now != 1)
 		return -EINVAL;
 	__migrc_drain(MIGRC_DRAIN);
 	return count;

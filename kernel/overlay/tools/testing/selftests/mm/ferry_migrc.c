@@ -10,6 +10,7 @@ TEST(knobs)
 {
 	static const struct value values[] = {
 		{ "migrc/enabled", "2", false },
+		{ "migrc/enabled", "10", false },
 		{ "migrc/enabled", "1", true },
 		{ "migrc/max_bytes", "-1", false },
 		{ "migrc/max_bytes", "0x1000", false },

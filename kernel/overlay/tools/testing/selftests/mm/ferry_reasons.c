@@ -308,7 +308,7 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
 	EXPECT_GT(rate, 0);
 	EXPECT_LE(rate, 1.05 * limit);
 	/* A slow machine may not move so much at all. */
-	if (possible > 2 * limit)
+	if (possible > 3 * limit)
 		EXPECT_GE(rate, 0.95 * limit);
 }
 
