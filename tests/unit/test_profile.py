@@ -13,7 +13,7 @@ from ferry.errors import InfraError
 from ferry.profile import calltree, output, phases, plugin, trace
 from ferry.profile.calltree import Node
 from ferry.profile.move_pages import Profile, supported
-from ferry.profile.trace import USER, Block, Symbols
+from ferry.profile.trace import USER, Block, Blocks, Symbols
 
 KALLSYMS = """\
 ffffffff81000100 T entry_SYSCALL_64
@@ -41,7 +41,7 @@ def block(offset: int, insns: int, kind: str, size: int = 16) -> Block:
 def tree(*blocks: Block) -> Node:
     """The call tree of one window."""
     numbered = dict(enumerate(blocks))
-    return calltree.build([np.array(list(numbered), dtype=np.uint32)], numbered)
+    return calltree.build([np.array(list(numbered), dtype=np.uint32)], Blocks(numbered))
 
 
 def totals(root: Node) -> dict[str, int]:
@@ -95,6 +95,19 @@ def test_a_task_that_slept_goes_on_where_it_was() -> None:
     assert mine.insns == 6
 
 
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_a_loop_is_one_stretch_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(trace, "_CHUNK", chunk)
+    blocks = Blocks({1: block(0x200, 1, "call"), 4: block(0x400, 2, "other"), 5: block(0x410, 3, "ret"),
+                     7: block(0x210, 5, "call")})
+    window = np.array([1, 4, 4, 4, 5, 7, 5], dtype=np.uint32)
+    if chunk == 1000:
+        assert [stretch.insns for stretch in blocks.stretches(window)] == [1, 9, 5, 3]
+    found = calltree.build([window], blocks)
+    assert totals(found) == {f"{USER} do_syscall_64": 6, f"{USER} do_syscall_64 folio_mc_copy": 12}
+    assert found.total_of("folio_mc_copy") == 12 and found.total_of("do_syscall_64") == 18
+
+
 def test_phases_begin_at_the_nearest_caller() -> None:
     root = Node("all")
     call = root.child(USER).child("__x64_sys_move_pages")
@@ -117,7 +130,7 @@ def test_each_function_begins_one_phase() -> None:
 
 def test_files_of_the_plugin_are_read_back(tmp_path: Path) -> None:
     (tmp_path / "a.blocks").write_text(f"7 {BASE + 0x300:x} 4 10 e800000000\n9 {BASE + 0x400:x} 6 1f c3\n")
-    found = trace.blocks(tmp_path / "a.blocks", SYMBOLS)
+    found = trace.blocks(tmp_path / "a.blocks", SYMBOLS).by_number
     assert found[7] == Block("migrate_pages", True, BASE + 0x300, BASE + 0x310, 4, "call")
     assert found[9].next_address == BASE + 0x41F
     np.array([0xFFFFFFFF, 7, 9, 0xFFFFFFFE, 0xFFFFFFFF, 9, 0xFFFFFFFE], dtype=np.uint32).tofile(tmp_path / "a.trace")

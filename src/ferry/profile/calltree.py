@@ -8,13 +8,10 @@ another one in the same function, so a switch shows at the first return to a cal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from ferry.profile.trace import USER, Block
+from ferry.profile.trace import USER, Block, Blocks, Stretch, Window
 
 _SYSCALL = "entry_SYSCALL_64"
 _INTERRUPTS = ("asm_", "irq_entries", "spurious_entries")
@@ -44,6 +41,12 @@ class Node:
         """Its instructions with those of all that it called."""
         return self.insns + sum(child.total() for child in self.children.values())
 
+    def total_of(self, function: str) -> int:
+        """The instructions of all calls of a function in this one, each with those of all that it called."""
+        if self.function == function:
+            return self.total()
+        return sum(child.total_of(function) for child in self.children.values())
+
     def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Node]]:
         """Every node with the functions that lead to it, itself the last one."""
         here = (*path, self.function)
@@ -69,11 +72,12 @@ class _Builder:
         self._sleeping: list[list[_Frame]] = []
         self._last = ("other", 0)
 
-    def add(self, block: Block) -> None:
-        """Count a block for the function that it belongs to now. User space is one function."""
+    def add(self, stretch: Stretch) -> None:
+        """Count a stretch for the function that it belongs to now. User space is one function."""
+        block, last = stretch.first, stretch.last
         if block.function == USER == self._node.function:
-            self._last = block.kind if block.kind == "syscall" else "other", block.next_address
-            self._node.insns += block.insns
+            self._last = last.kind if last.kind == "syscall" else "other", last.next_address
+            self._node.insns += stretch.insns
             return
         if self._last[0] in ("iret", "sysret"):
             self._resume()
@@ -87,8 +91,8 @@ class _Builder:
             self._return(block)
         elif block.function != self._node.function:
             self._enter(self._node.child(block.function))
-        self._node.insns += block.insns
-        self._last = block.kind, block.next_address
+        self._node.insns += stretch.insns
+        self._last = last.kind, last.next_address
 
     def _enter(self, node: Node) -> None:
         self._node = node
@@ -132,11 +136,11 @@ class _Builder:
         return False
 
 
-def build(windows: Iterable[npt.NDArray[np.uint32]], blocks: Mapping[int, Block]) -> Node:
+def build(windows: Iterable[Window], blocks: Blocks) -> Node:
     """One tree of all windows. Each of them starts in user space."""
     root = Node("all")
     for window in windows:
         builder = _Builder(root)
-        for number in window.tolist():
-            builder.add(blocks[number])
+        for stretch in blocks.stretches(window):
+            builder.add(stretch)
     return root
