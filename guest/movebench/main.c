@@ -52,6 +52,8 @@ static void print_sample(const struct options *options, const struct config *con
 	json_text(&json, "config", config->label);
 	json_int(&json, "round", warmup ? round : round - options->warmup);
 	json_flag(&json, "warmup", warmup);
+	json_int(&json, "at_there", there->at);
+	json_int(&json, "at_back", back->at);
 	json_int(&json, "ns_there", there->ns);
 	json_int(&json, "ns_back", back->ns);
 	json_int(&json, "pages_moved", moved * pages);

@@ -16,8 +16,7 @@ import pytest
 from ferry import boards
 from ferry.bench.plan import Case, Choice, Plan, configs
 from ferry.errors import InfraError, UsageError
-from ferry.profile import breakdown, breakdown_rows, phases
-from ferry.profile.breakdown_rows import Counted
+from ferry.profile import breakdown, breakdown_events, breakdown_plugin, breakdown_rows, phases
 from ferry.results import formats, plots, table
 from ferry.results.compare import compare
 from ferry.results.document import SCHEMA, TOTAL, BreakdownRow, Document, label
@@ -62,18 +61,18 @@ def leave(share: Path, costs: Mapping[str, tuple[int, int]], status: int = 0, cl
 
 def filled(tmp_path: Path, clock: float = 1.0, status: int = 0, stock: tuple[int, int] | None = None) -> Document:
     sweep = replace(SWEEP, vs_stock=stock is not None)
-    boots = {"ferry": counted(leave(tmp_path / "ferry", COSTS, status, clock))}
+    boots = {"ferry": breakdown.read(breakdown_plugin, leave(tmp_path / "ferry", COSTS, status, clock), sweep, "ferry")}
     if stock:
         share = leave(tmp_path / "stock", {"stock": stock}, status)
-        boots["stock"] = breakdown_rows.counted(share, sweep, (breakdown.STOCK,))
-    document = Document(schema=SCHEMA, bench="breakdown", board="x86-icount", kind="instructions",
-                        baseline=sweep.baseline, rows=[], meta={}, skipped=[], warnings=[])
-    breakdown_rows.add(document, sweep, boots)
-    return document
+        boots["stock"] = breakdown.read(breakdown_plugin, share, sweep, "stock")
+    made = empty(sweep, "instructions")
+    breakdown_rows.add(made, sweep, breakdown_plugin, boots)
+    return made
 
 
-def counted(share: Path) -> Counted:
-    return breakdown_rows.counted(share, SWEEP, SWEEP.configs)
+def empty(sweep: Plan, kind: str) -> Document:
+    return Document(schema=SCHEMA, bench="breakdown", board="made up", kind=kind, baseline=sweep.baseline, rows=[],
+                    meta={}, skipped=[], warnings=[])
 
 
 def rows_by_name(document: Document) -> dict[tuple[str, str], BreakdownRow]:
@@ -107,7 +106,7 @@ def test_the_copy_has_amdahls_bound_and_migrators_what_they_reach_of_it(tmp_path
 def test_phases_that_do_not_add_up_to_the_clock_are_a_failure(tmp_path: Path) -> None:
     rows = rows_by_name(filled(tmp_path, clock=1.02))
     assert rows["off", "copy"]["samples"] == [] and rows["off", TOTAL]["median"] is None
-    assert rows["off", TOTAL]["failures"][0]["reason"] == "the phases have 100 instructions a page, the clock 102"
+    assert rows["off", TOTAL]["failures"][0]["reason"] == "the phases have 100 a page, the clock 102"
     assert not rows["off", "copy"]["failures"] and len(rows["off", TOTAL]["failures"]) == 10
 
 
@@ -126,7 +125,69 @@ def test_a_kind_of_memory_that_the_guest_lacks_is_a_skip(tmp_path: Path) -> None
 def test_a_lost_window_is_an_error(tmp_path: Path) -> None:
     share = leave(tmp_path / "ferry", COSTS)
     with pytest.raises(InfraError, match="marked 67 moves, not 45"):
-        breakdown_rows.counted(share, SWEEP, SWEEP.configs[:2])
+        breakdown.read(breakdown_plugin, share, replace(SWEEP, configs=SWEEP.configs[:2]), "ferry")
+
+
+def test_the_record_is_removed_once_it_is_read(tmp_path: Path) -> None:
+    filled(tmp_path)
+    assert not list(tmp_path.rglob("record.*")) and list(tmp_path.rglob("*.jsonl"))
+
+
+def trace_of(share: Path, sweep: Plan, costs: Mapping[str, tuple[int, int]]) -> None:
+    """What a guest leaves, by ns a page of the copy, in two batches, and of the rest."""
+    lines, events, now = ["# entries-in-buffer/entries-written: 44/44   #P:4"], [], 5_000_000_000
+    for turn in range(sweep.warmup + sweep.samples):
+        for name, (copy, rest) in costs.items():
+            begins = [now, now + 1_000_000]
+            took = (copy + rest) * PAGES
+            events.append({"event": "sample", "config": name, "round": max(0, turn - 1), "warmup": turn < 1,
+                           "at_there": begins[0], "at_back": begins[1], "ns_there": took, "ns_back": took,
+                           "pages_moved": 2 * PAGES, "pages_failed": 0, "bytes": 2 * PAGES * PAGE})
+            lines += [f" movebench-9  [000] .....  5.{(begin + at) % 10**9 // 1000:06}: ferry_copy_end: "
+                      f"migrator=x error=0 copied=128 ns={copy * PAGES // 2}" for begin in begins * (copy > 0)
+                      for at in (1, took)]
+            now += 10_000_000
+    (share / "trace").write_text("\n".join([*lines, ""]))
+    (share / f"{CASE.name}.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    (share / f"{CASE.name}.status").write_text("0\n")
+
+
+def traced(share: Path, costs: Mapping[str, tuple[int, int]]) -> Document:
+    sweep = replace(SWEEP, configs=configs(Choice(["kernel", "mtcopy"], [1], runs=["off"])))
+    trace_of(share, sweep, costs)
+    document = empty(sweep, "emulated")
+    breakdown_rows.add(document, sweep, breakdown_events,
+                       {"ferry": breakdown.read(breakdown_events, share, sweep, "ferry")})
+    return document
+
+
+def test_elsewhere_a_tracepoint_tells_the_copy_of_migrators_from_the_rest(tmp_path: Path) -> None:
+    document = traced(tmp_path, {"off": (0, 100), "kernel": (40, 60), "mtcopy1": (20, 60)})
+    assert [(label(row), row["phase"], row["median"]) for row in document["rows"]] == [
+        ("off", TOTAL, 100), ("kernel", "copy", 40), ("kernel", breakdown_events.REST, 60), ("kernel", TOTAL, 100),
+        ("mtcopy 1", "copy", 20), ("mtcopy 1", breakdown_events.REST, 60), ("mtcopy 1", TOTAL, 80)]
+    assert rows_by_name(document)["mtcopy 1", "copy"]["reached"] == pytest.approx((100 / 80 - 1) / (100 / 60 - 1))
+    assert "| off (baseline) | 100.0 |" in formats.render(table.output([document]), "markdown")
+    assert "ns a page" in plots.all_of(document)[0].svg and document["warnings"] == []
+
+
+def test_a_migrator_that_copied_nothing_is_named(tmp_path: Path) -> None:
+    document = traced(tmp_path, {"off": (0, 100), "kernel": (40, 60), "mtcopy1": (0, 100)})
+    assert document["warnings"] == ["mtcopy1 copied none of 1 MiB, anon: the copy is in the rest"]
+
+
+def test_a_trace_that_lost_events_is_an_error(tmp_path: Path) -> None:
+    trace_of(tmp_path, SWEEP, {"off": (0, 100), "mtcopy1": (20, 60), "runs": (0, 50)})
+    text = (tmp_path / "trace").read_text()
+    (tmp_path / "trace").write_text(text.replace("44/44", "43/44"))
+    with pytest.raises(InfraError, match="43 of 44 events"):
+        breakdown.read(breakdown_events, tmp_path, SWEEP, "ferry")
+
+
+def test_the_plugin_is_used_where_it_can_record() -> None:
+    assert breakdown.method_of(boards.load("x86-icount")) is breakdown_plugin
+    assert breakdown.method_of(boards.load("zcu102-icount")) is breakdown_events
+    assert breakdown_events.commands("stock") == [] and breakdown_plugin.commands("stock")
 
 
 def test_the_tables_have_the_share_and_the_phases(tmp_path: Path) -> None:
@@ -179,4 +240,4 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="no DMA engine"):
         breakdown.plan_for(parsed("--migrator", "dcbm"), boards.load("x86-icount"))
     with pytest.raises(SystemExit):
-        parsed("--board", "x86-numa")
+        parsed("--board", "uml")

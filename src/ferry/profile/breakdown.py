@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`ferry bench breakdown`: where the instructions of move_pages(2) go, by phase, and how much the copy is of them.
+"""`ferry bench breakdown`: where the time of move_pages(2) goes, by phase, and how much of it the copy is.
 
-It repeats the third seed's table, with the instructions of `ferry profile` in place of cycles, and does the same for
-each folio size and kind of memory. A case has a boot of each kernel, in which its configurations are measured in turn.
+It repeats the third seed's table and goes on with each folio size and kind of memory. On x86-icount the phases are the
+instructions that `ferry profile` counts; elsewhere a tracepoint tells the copy from the rest. A case has a boot of each
+kernel, in which its configurations are measured in turn.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ferry.bench.plan import STOCK, Case, Choice, Plan
 from ferry.boards import Board
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
-from ferry.profile import breakdown_rows, recording
+from ferry.profile import breakdown_events, breakdown_plugin, breakdown_rows
+from ferry.profile.breakdown_method import Method
+from ferry.profile.breakdown_rows import Side
 from ferry.profile.move_pages import supported
 from ferry.results import stats
 from ferry.results.document import Document, Skip
@@ -38,14 +41,14 @@ QUICK_KINDS = ("anon", "shmem")
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """The options of this bench."""
-    parser = sub.add_parser(NAME, help="count the instructions of a move by phase, and the copy's share of them")
+    parser = sub.add_parser(NAME, help="divide the cost of a move into phases: the copy's share of it, and the rest")
     add = parser.add_argument
-    add("--board", default="x86-icount", choices=supported(), help="default: x86-icount")
+    add("--board", default="x86-icount", choices=move_pages.with_two_nodes(), help="default: x86-icount")
     add("--quick", action="store_true", help="no move of more than 2 MiB, and only anonymous and shared memory")
     add("--baseline", default="stock", choices=("off", "stock"),
         help="the unpatched kernel in boots between (stock, the default), or only ours with no migrator (off)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
-        help="off, kernel, mtcopy (default: all that the board has; off is always measured)")
+        help="off, kernel, mtcopy, dcbm, auto (default: all that the board has; off is always measured)")
     add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
         help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
@@ -56,7 +59,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 
 def plan_for(args: argparse.Namespace, board: Board) -> tuple[Plan, list[Skip]]:
     """The sweep that the options ask for on this board, and the cases that it leaves out."""
-    chosen = plan.configs(Choice(move_pages.migrators(args.migrator, board), [1], runs=args.runs))
+    chosen = plan.configs(Choice(move_pages.migrators(args.migrator, board), [board.cpus], channels=[board.channels],
+                                 runs=args.runs))
     found = {case: why_not(case, board, args.quick) for case in cases(args)}
     sweep = plan.checked(Plan(configs=chosen, cases=tuple(case for case, reason in found.items() if not reason),
                               samples=stats.MIN_SAMPLES, warmup=1, boots=1, vs_stock=args.baseline == "stock"))
@@ -90,26 +94,37 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     document["skipped"] = skipped
     for case in sweep.cases:
-        large = case.total_bytes > LARGE
+        large = move_pages.counts(board) and case.total_bytes > LARGE
         one = replace(sweep, cases=(case,), samples=1 if large else sweep.samples, warmup=0 if large else sweep.warmup)
         measure(document, one, board, kernels, run_dir)
     return document
 
 
+def method_of(board: Board) -> Method:
+    """By the plugin where it can record."""
+    return breakdown_plugin if board.name in supported() else breakdown_events
+
+
 def measure(document: Document, sweep: Plan, board: Board, kernels: Mapping[str, Kernel], run_dir: Path) -> None:
     """Add the rows of the sweep's one case to a document."""
     (case,) = sweep.cases
+    method = method_of(board)
+    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
     names = {kernel: f"{case.name}-{case.total_bytes >> 10}k-{kernel}" for kernel in kernels}
     shares = {kernel: experiment.share_of(run_dir, name) for kernel, name in names.items()}
-    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
-    boots = [move_pages.one_boot(sweep, recording.recorded(board, shares[kernel]), built, program, names[kernel],
-                                 kernel, recording.SYMBOLS_COMMAND) for kernel, built in kernels.items()]
+    boots = [move_pages.one_boot(sweep, method.recorded(board, shares[kernel]), built, program, names[kernel], kernel,
+                                 *method.commands(kernel)) for kernel, built in kernels.items()]
     what = f"{case.name}, {size_name(case.total_bytes)} on {board.name}"
     document["warnings"] += experiment.run(boots, run_dir, f"record {what}", move_pages.rounds(sweep))
-    found = {}
     with progress.stage(f"count {what}"):
-        for kernel, share in shares.items():
-            configs = (STOCK,) if kernel == "stock" else sweep.configs
-            found[kernel] = breakdown_rows.counted(share, sweep, configs)
-            recording.remove(share)
-    breakdown_rows.add(document, sweep, found)
+        sides = {kernel: read(method, share, sweep, kernel) for kernel, share in shares.items()}
+    breakdown_rows.add(document, sweep, method, sides)
+
+
+def read(method: Method, share: Path, sweep: Plan, kernel: str) -> Side:
+    """What a boot left in its share, of which only the small files stay."""
+    outcome = movebench.outcome(share, sweep.cases[0])
+    configs = (STOCK,) if kernel == "stock" else sweep.configs
+    found = method.samples(share, sweep, configs, outcome) if outcome.status == 0 else {}
+    method.remove(share)
+    return Side(outcome, found)

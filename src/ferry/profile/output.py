@@ -73,6 +73,7 @@ def plot(name: str, board: str, found: Sequence[Profile], path: Path) -> None:
     columns = [_by_phase(profile) for profile in found]
     stacked.draw(axes, [profile.label for profile in found],
                  {phase: [column[phase] for column in columns] for phase in phases.names()}, _LEAST)
+    axes.set_ylabel("instructions a page")
     axes.set_title(f"{name} on {board}", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     drawn.legend(loc="outside right center", frameon=False, fontsize=9)

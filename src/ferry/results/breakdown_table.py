@@ -62,11 +62,13 @@ def _phases(document: Document) -> Grid:
     for place, case in cases(document).items():
         phases = dict.fromkeys(phase for side in case.values() for phase in side)
         shown = [[[phase], *([_median(case.get(name, {}).get(phase))] for name in names)] for phase in phases
-                 if phase == TOTAL or any((side[phase]["median"] or 0.0) >= LEAST for side in case.values())]
+                 if phase == TOTAL or any((side[phase]["median"] or 0.0) >= LEAST for side in case.values()
+                                          if phase in side)]
         head = [column_name(place).replace("\n", ", "), *[""] * (len(shown) - 1)]
         rows += [[[first], *line] for first, line in zip(head, shown, strict=True)]
     return Grid(_title(document, "phases"), ["", "", *names], rows,
-                ["medians; a function belongs to the phase of its nearest caller; the total is the guest's own clock"])
+                ["medians; a function belongs to the phase of its nearest caller; the total is the guest's own clock"
+                 if document["kind"] == "instructions" else "medians; without a migrator only the total is known"])
 
 
 def _title(document: Document, what: str) -> str:
@@ -83,7 +85,7 @@ def _share(side: Mapping[str, BreakdownRow]) -> list[str]:
     """The total, its ratio to the baseline, and the figures of the copy."""
     if TOTAL not in side:
         return ["-"]
-    total, copy = side[TOTAL], cast(Mapping[str, float | None], side[COPY])
+    total, copy = side[TOTAL], cast(Mapping[str, float | None], side.get(COPY, {}))
     lines = [_median(total)]
     if total["ratio_to_baseline"]:
         lines.append(ratio_text(total["ratio_to_baseline"]))
@@ -108,7 +110,7 @@ def _notes(document: Document) -> list[str]:
     found = [f"medians of {' to '.join(str(count) for count in dict.fromkeys([counts[0], counts[-1]]))} samples; "
              f"ratio to {document['baseline']} [95 % interval], above 1 is better",
              "copy: its share of the call, and of migrate_pages() in it; bound: times as fast if the copy took no time "
-             "(Amdahl); reached: the part of the bound's gain beside off that a migrator has"]
+             "(Amdahl); reached: the part of that gain that a migrator has over off"]
     found += [f"{size_name(skip['folio_bytes'])}{', ' * ('workload' in skip)}{skip.get('workload', '')} skipped: "
               f"{skip['reason']}" for skip in document.get("skipped", [])]
     found += [*stock_note(document), *document.get("warnings", [])]

@@ -174,8 +174,10 @@ def drift(axes: Axes, document: Document) -> None:
 
 
 def phases(axes: Axes, document: Document, place: Column) -> None:
-    """A bar for each configuration of a breakdown's case, of its phases."""
-    sides = {name: side for name, side in breakdown_table.cases(document)[place].items() if side[TOTAL]["samples"]}
+    """A bar for each configuration of a breakdown's case, of the phases that are known."""
+    sides = {name: side for name, side in breakdown_table.cases(document)[place].items()
+             if side[TOTAL]["samples"] and len(side) > 1}
     names = [phase for phase in next(iter(sides.values()), {}) if phase != TOTAL]
     stacked.draw(axes, list(sides), {phase: [side[phase]["median"] or 0.0 for side in sides.values()]
                                      for phase in names})
+    axes.set_ylabel(unit(document))

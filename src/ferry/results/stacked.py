@@ -21,4 +21,3 @@ def draw(axes: Axes, labels: Sequence[str], heights: Mapping[str, Sequence[float
         if max(parts) >= least:
             axes.bar(labels, parts, bottom=bottoms, label=phase, width=0.6, color=colours(_COLOURS[index]))
         tops = bottoms
-    axes.set_ylabel("instructions a page")
