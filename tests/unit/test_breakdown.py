@@ -216,7 +216,7 @@ def test_two_breakdowns_are_compared_by_their_totals(tmp_path: Path) -> None:
         ("off", "same"), ("mtcopy 1", "same"), ("runs", "same")]
 
 
-def test_the_plan_has_the_seeds_moves_as_far_as_the_memory_goes() -> None:
+def test_the_plan_has_the_moves_of_the_rfc_as_far_as_the_memory_goes() -> None:
     board = boards.load("x86-icount")
     sweep, skipped = breakdown.plan_for(parsed(), board)
     assert [case.total_bytes for case in sweep.cases if (case.kind, case.folio_bytes) == ("anon", PAGE)] == [

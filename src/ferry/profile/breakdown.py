@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """`ferry bench breakdown`: where the time of move_pages(2) goes, by phase, and how much of it the copy is.
 
-It repeats the third seed's table and goes on with each folio size and kind of memory. On x86-icount the phases are the
-instructions that `ferry profile` counts; elsewhere a tracepoint tells the copy from the rest. A case has a boot of each
-kernel, in which its configurations are measured in turn.
+It repeats the table of an RFC (docs/benchmarks/breakdown.md) and goes on with each folio size and kind of memory. On
+x86-icount the phases are the instructions that `ferry profile` counts; elsewhere a tracepoint tells the copy from the
+rest. A case has a boot of each kernel, in which its configurations are measured in turn.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ from ferry.vm import guest_programs
 
 NAME = "breakdown"
 FOLIOS = (4 << 10, 64 << 10, 2 << 20)
-#: The moves of the seed's table, all of anonymous base pages.
-SEED_BYTES = (4 << 10, 2 << 20, 256 << 20, 1 << 30)
+#: The moves of the RFC's table, all of anonymous base pages.
+RFC_BYTES = (4 << 10, 2 << 20, 256 << 20, 1 << 30)
 #: One move of every other case.
 BYTES = 2 << 20
-#: Of a larger move one sample is enough, because its pages repeat what the sample shows; it takes minutes.
-LARGE = 16 << 20
 QUICK_KINDS = ("anon", "shmem")
 
 
@@ -70,11 +68,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> tuple[Plan, list[Skip]]:
 
 
 def cases(args: argparse.Namespace) -> Iterator[Case]:
-    """The seed's moves, then each kind and folio size that was asked for or, by default, that there is."""
+    """The moves of the RFC's table, then each kind and folio size that was asked for or, by default, that there is."""
     for kind in args.kind or (QUICK_KINDS if args.quick else plan.KINDS):
         default = [size for size in FOLIOS if size in plan.sizes_of(kind, read_only=False)]
         for size in args.folio or default:
-            for total in SEED_BYTES if (kind, size) == ("anon", 4 << 10) else (BYTES,):
+            for total in RFC_BYTES if (kind, size) == ("anon", 4 << 10) else (BYTES,):
                 yield Case(size, total, kind)
 
 
@@ -94,7 +92,8 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     document["skipped"] = skipped
     for case in sweep.cases:
-        large = move_pages.counts(board) and case.total_bytes > LARGE
+        # One sample of tens of thousands of pages takes minutes, and their counts hardly differ.
+        large = move_pages.counts(board) and case.total_bytes > BYTES
         one = replace(sweep, cases=(case,), samples=1 if large else sweep.samples, warmup=0 if large else sweep.warmup)
         measure(document, one, board, kernels, run_dir)
     return document

@@ -47,7 +47,7 @@ def grids(document: Document) -> list[Grid]:
 
 
 def _shares(document: Document) -> Grid:
-    """In the shape of the seed's table, turned: configurations down, cases across."""
+    """Configurations down, cases across."""
     found = cases(document)
     names = dict.fromkeys(label(row) for row in document["rows"])
     rows = [[[_name(document, name, found)], *(_share(case.get(name, {})) for case in found.values())]
