@@ -7,6 +7,7 @@ import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +60,7 @@ class Symbols:
         return self._names[index].split(".cold")[0], self._starts[index]
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(NamedTuple):
     """Blocks of one function that follow each other without a call or a return: the first, the last, their sum."""
 
     first: Block
