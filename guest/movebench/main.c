@@ -73,6 +73,7 @@ static struct move_result move_all(struct bench *bench, int from, int to)
 		pattern_check(&bench->memory.content);
 	else
 		pattern_step(&bench->memory.content);
+	sleep_ns(options->settle_ms * UINT64_C(1000000));
 	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->pages_per_call);
 	result.ns += migrc_drain();
 	/* If a folio is split, its tail stays behind and is not counted. Single pages cannot split. */
