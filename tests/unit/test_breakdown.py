@@ -172,7 +172,9 @@ def test_elsewhere_a_tracepoint_tells_the_copy_of_migrators_from_the_rest(tmp_pa
         ("off", TOTAL, 100), ("kernel", "copy", 40), ("kernel", breakdown_events.REST, 60), ("kernel", TOTAL, 100),
         ("mtcopy 1", "copy", 20), ("mtcopy 1", breakdown_events.REST, 60), ("mtcopy 1", TOTAL, 80)]
     assert rows_by_name(document)["mtcopy 1", "copy"]["reached"] == pytest.approx((100 / 80 - 1) / (100 / 60 - 1))
-    assert "| off (baseline) | 100.0 |" in formats.render(table.output([document]), "markdown")
+    text = formats.render(table.output([document]), "markdown")
+    assert "| off (baseline) | 100.0 |" in text and "a tracepoint tells" in text
+    assert text.index("|  | total | 100.0 |") > text.index("| copy | - | 40.00 | 20.00 |")
     assert "ns a page" in plots.all_of(document)[0].svg and document["warnings"] == []
 
 
@@ -183,7 +185,9 @@ def test_a_bound_is_never_that_of_a_copy_by_many_cpus(tmp_path: Path) -> None:
 
 def test_a_migrator_that_copied_nothing_is_named(tmp_path: Path) -> None:
     document = traced(tmp_path, {"off": (0, 100), "kernel": (40, 60), "mtcopy1": (0, 100)})
-    assert document["warnings"] == ["mtcopy1 copied none of 1 MiB, anon: the copy is in the rest"]
+    assert document["warnings"] == [
+        "mtcopy 1 copied nothing of 4 KiB folios, 1 MiB at a time: only the total is known"]
+    assert ("mtcopy 1", TOTAL) in rows_by_name(document) and ("mtcopy 1", "copy") not in rows_by_name(document)
 
 
 def test_a_trace_that_lost_events_is_an_error(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from ferry.bench.rows import BootResult
 from ferry.profile.breakdown_method import Method, Sample, Turn
 from ferry.results import stats
 from ferry.results.breakdown_table import COPY
-from ferry.results.document import TOTAL, BreakdownRow, Document, Failure, Row, Skip
-from ferry.results.formats import size_name
+from ferry.results.document import TOTAL, BreakdownRow, Document, Failure, Row, Skip, label
+from ferry.results.formats import column_name
 
 #: How much the sum of the phases may differ from the total.
 TOLERANCE = 0.01
@@ -41,30 +41,31 @@ def add(document: Document, sweep: Plan, method: Method, boots: Mapping[str, Sid
         document["skipped"].append(Skip(folio_bytes=case.folio_bytes, workload=sweep.workload(case.kind),
                                         reason=outcomes[0].reason))
         return
+    name = column_name(case.column).replace("\n", ", ")
     unit = "instructions_per_page" if document["kind"] == "instructions" else "ns_per_page"
     sides = {config: side(sweep, config, method.phases(config), boots[config.kernel], unit)
              for config in [STOCK] * sweep.vs_stock + list(sweep.configs)}
     document["rows"] += [row for one in sides.values() for row in one.values()]
     for config, one in sides.items():
         rows.add_ratios(document, one[TOTAL], sweep.vs_stock)
-        if config.migrator != "off":
+        if config.migrator != "off" and COPY in one:
             one[COPY]["reached"] = reached(one, [sides[other] for other in sweep.configs if other.runs == config.runs
                                                  and other.migrator in ("off", "kernel")])
-            if one[COPY]["median"] == 0:
-                document["warnings"].append(f"{config.label} copied none of {size_name(case.total_bytes)}, "
-                                            f"{case.kind}: the copy is in the rest")
+        elif config.migrator != "off":
+            document["warnings"].append(f"{label(one[TOTAL])} copied nothing of {name}: only the total is known")
 
 
 def side(sweep: Plan, config: Config, phases: Sequence[str], boot: Side, unit: str) -> dict[str, BreakdownRow]:
-    """The rows of one configuration by phase, the total last; without ratios."""
+    """The rows of one configuration by phase, the total last; without ratios. A copy that did not happen has none."""
     (case,) = sweep.cases
     total = rows.row(sweep, config, case, [BootResult(0, config.kernel, {case: boot.outcome})], unit)
     clocks = {turn: value for (_, turn), value in zip(total["sample_ids"], total["samples"], strict=True)}
     found = {turn: boot.samples[config.label, turn] for turn in clocks}
     faults = {turn: fault for turn, sample in found.items() if (fault := differs(sample, clocks[turn]))}
     good = {turn: sample for turn, sample in found.items() if turn not in faults}
+    known = not good or any(sample.phases.get(COPY) for sample in good.values())
     made = {phase: part(total, phase, {turn: sample.phases[phase] for turn, sample in good.items()})
-            for phase in phases}
+            for phase in phases if known}
     made[TOTAL] = part(total, TOTAL, {turn: clocks[turn] for turn in good})
     made[TOTAL]["failures"] = total["failures"] + [Failure(boot=0, round=turn, reason=fault)
                                                    for turn, fault in faults.items()]

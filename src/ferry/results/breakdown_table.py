@@ -60,15 +60,16 @@ def _phases(document: Document) -> Grid:
     names = list(dict.fromkeys(label(row) for row in document["rows"]))
     rows = []
     for place, case in cases(document).items():
-        phases = dict.fromkeys(phase for side in case.values() for phase in side)
-        shown = [[[phase], *([_median(case.get(name, {}).get(phase))] for name in names)] for phase in phases
+        phases = dict.fromkeys(phase for side in case.values() for phase in side if phase != TOTAL)
+        shown = [[[phase], *([_median(case.get(name, {}).get(phase))] for name in names)] for phase in [*phases, TOTAL]
                  if phase == TOTAL or any((side[phase]["median"] or 0.0) >= LEAST for side in case.values()
                                           if phase in side)]
         head = [column_name(place).replace("\n", ", "), *[""] * (len(shown) - 1)]
         rows += [[[first], *line] for first, line in zip(head, shown, strict=True)]
-    return Grid(_title(document, "phases"), ["", "", *names], rows,
-                ["medians; a function belongs to the phase of its nearest caller; the total is the guest's own clock"
-                 if document["kind"] == "instructions" else "medians; without a migrator only the total is known"])
+    counted = any(cast(BreakdownRow, row).get("migrate_pages_share") for row in document["rows"])
+    note = "a function belongs to the phase of its nearest caller; the total is the guest's own clock" if counted else \
+        "a tracepoint tells a migrator's copy from the rest; without a migrator only the total is known"
+    return Grid(_title(document, "phases"), ["", "", *names], rows, [f"medians; {note}"])
 
 
 def _title(document: Document, what: str) -> str:
