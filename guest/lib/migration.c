@@ -78,13 +78,12 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 {
 	struct move_result result = { 0 };
 	size_t step;
-	uint64_t start;
 
 	for (size_t i = 0; i < set->count; i++) {
 		set->nodes[i] = node;
 		set->status[i] = NOT_REACHED;
 	}
-	start = clock_ns();
+	result.at = clock_ns();
 	PROFILE_BEGIN();
 	for (size_t i = 0; i < set->count; i += step) {
 		step = per_call && per_call < set->count - i ? per_call : set->count - i;
@@ -96,7 +95,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 			die(EXIT_FAILED, "move_pages of %zu pages: %m", step);
 	}
 	PROFILE_END();
-	result.ns = clock_ns() - start;
+	result.ns = clock_ns() - result.at;
 	count_status(set, node, &result);
 	return result;
 }

@@ -20,6 +20,7 @@ struct moveset {
 };
 
 struct move_result {
+	uint64_t at;		/* when it began, by clock_ns() */
 	uint64_t ns;		/* inside move_pages(2) */
 	size_t moved;		/* entries that are on the node afterwards */
 	size_t failed;		/* entries that are not */

@@ -52,6 +52,8 @@ static void print_sample(const struct options *options, const struct config *con
 	json_text(&json, "config", config->label);
 	json_int(&json, "round", warmup ? round : round - options->warmup);
 	json_flag(&json, "warmup", warmup);
+	json_int(&json, "at_there", there->at);
+	json_int(&json, "at_back", back->at);
 	json_int(&json, "ns_there", there->ns);
 	json_int(&json, "ns_back", back->ns);
 	json_int(&json, "pages_moved", moved * pages);
@@ -71,6 +73,7 @@ static struct move_result move_all(struct bench *bench, int from, int to)
 		pattern_check(&bench->memory.content);
 	else
 		pattern_step(&bench->memory.content);
+	sleep_ns(options->settle_ms * UINT64_C(1000000));
 	result = moveset_move(&bench->set, to, MPOL_MF_MOVE, options->pages_per_call);
 	result.ns += migrc_drain();
 	/* If a folio is split, its tail stays behind and is not counted. Single pages cannot split. */

@@ -34,6 +34,7 @@ struct options {
 	enum order order;
 	size_t pages_per_call;		/* addresses in one call; 0: all */
 	bool read_only;
+	unsigned int settle_ms;		/* to sleep before each move */
 	unsigned int cpu_hogs;
 	struct config_list configs;
 };

@@ -29,12 +29,13 @@ def change(name: str) -> Callable[[Document], Any]:
         "a failure": lambda made: made["rows"][0]["failures"].append({"boot": 0, "round": 1, "reason": "it hung"}),
         "no samples": lambda made: made["rows"][1].update(samples=[], sample_ids=[], median=None),
         "a zero": lambda made: made["rows"][0].update(median=0.0),
+        "an empty phase": lambda made: made["rows"][0].update(median=0.0, phase="copy"),
         "no unit": lambda made: made["rows"][0].pop("unit"),
     }[name]
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    ("nothing", ""), ("no rows", "it has no rows"), ("a failure", "1 samples failed: it hung"),
+    ("nothing", ""), ("an empty phase", ""), ("no rows", "it has no rows"), ("a failure", "1 samples failed: it hung"),
     ("no samples", "rows have no figure"), ("a zero", "rows have no figure"), ("no unit", "not whole: it lacks unit"),
 ])
 def test_a_document_that_is_not_whole_fails_the_suite(tmp_path: Path, wrong: str, said: str) -> None:
@@ -59,7 +60,7 @@ def test_each_benchmark_has_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(bench_smoke, "_result",
                         lambda context, name, measure: Result("s", name, Outcome.PASSED))
     found = bench_smoke.run(Context(boards.load("x86-numa"), tmp_path))
-    assert [result.name for result in found] == ["move_pages", "stall", "tlb", "memmap", "copy"]
+    assert [result.name for result in found] == ["move_pages", "breakdown", "stall", "tlb", "memmap", "copy"]
 
 
 def test_the_plans_are_valid_and_the_shortest_that_support_a_comparison() -> None:

@@ -13,7 +13,7 @@ from ferry.errors import InfraError
 from ferry.profile import calltree, output, phases, plugin, trace
 from ferry.profile.calltree import Node
 from ferry.profile.move_pages import Profile, supported
-from ferry.profile.trace import USER, Block, Symbols
+from ferry.profile.trace import USER, Block, Blocks, Symbols
 
 KALLSYMS = """\
 ffffffff81000100 T entry_SYSCALL_64
@@ -24,6 +24,7 @@ ffffffff81000400 t folio_mc_copy
 ffffffff81000500 t folio_mc_copy.cold
 ffffffff81000600 T asm_timer
 ffffffff81000700 t schedule
+ffffffff81000780 t __switch_to_asm
 ffffffff81000800 t kthread
 ffffffff81000900 d some_data
 """
@@ -41,7 +42,7 @@ def block(offset: int, insns: int, kind: str, size: int = 16) -> Block:
 def tree(*blocks: Block) -> Node:
     """The call tree of one window."""
     numbered = dict(enumerate(blocks))
-    return calltree.build([np.array(list(numbered), dtype=np.uint32)], numbered)
+    return calltree.build([np.array(list(numbered), dtype=np.uint32)], Blocks(numbered))
 
 
 def totals(root: Node) -> dict[str, int]:
@@ -89,10 +90,41 @@ def test_an_interrupt_is_a_tree_of_its_own_and_the_function_goes_on() -> None:
 
 def test_a_task_that_slept_goes_on_where_it_was() -> None:
     ours, theirs = block(0x310, 5, "other"), block(0x810, 70, "call")
-    found = tree(block(0x300, 1, "call"), block(0x700, 2, "ret"), theirs, block(0x700, 2, "ret"), ours)
-    assert found.children[calltree.LOST].total() == 72
+    switch = (block(0x700, 2, "call"), block(0x780, 1, "ret"), block(0x710, 3, "ret"))
+    found = tree(block(0x300, 1, "call"), *switch, theirs, *switch, ours)
+    assert found.children[calltree.LOST].total() == 76
     (mine,) = [node for path, node in found.walk() if node.function == "migrate_pages"]
     assert mine.insns == 6
+
+
+def test_another_program_does_not_return_into_our_system_call() -> None:
+    """All system calls return to the same place, and those of a program that slept before were not recorded."""
+    switch = (block(0x700, 2, "call"), block(0x780, 1, "ret"), block(0x710, 3, "ret"))
+    begin = (block(0, 1, "syscall"), block(0x100, 1, "call"), block(0x200, 1, "call"), block(0x300, 1, "call"), *switch)
+    other = (block(0x810, 70, "ret"), block(0x210, 70, "ret"), block(0x110, 70, "sysret"), block(0, 70, "syscall"),
+             block(0x100, 70, "call"), block(0x200, 70, "call"), *switch)
+    found = tree(*begin, *other, block(0x310, 5, "ret"), block(0x210, 7, "ret"), block(0x110, 9, "sysret"))
+    (mine,) = [node for path, node in found.walk() if node.function == "migrate_pages"]
+    assert mine.insns == 6 and found.children[USER].total() == 4 + 6 + 5 + 7 + 9
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1000])
+def test_a_loop_is_one_stretch_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(trace, "_CHUNK", chunk)
+    blocks = Blocks({1: block(0x200, 1, "call"), 4: block(0x400, 2, "other"), 5: block(0x410, 3, "ret"),
+                     7: block(0x210, 5, "call")})
+    window = np.array([1, 4, 4, 4, 5, 7, 5], dtype=np.uint32)
+    if chunk == 1000:
+        assert [stretch.insns for stretch in blocks.stretches(window)] == [1, 9, 5, 3]
+    found = calltree.build([window], blocks)
+    assert totals(found) == {f"{USER} do_syscall_64": 6, f"{USER} do_syscall_64 folio_mc_copy": 12}
+    assert found.total_of("folio_mc_copy") == 12 and found.total_of("do_syscall_64") == 18
+
+
+def test_a_block_that_stopped_at_a_device_has_not_returned() -> None:
+    found = tree(block(0x200, 1, "call"), block(0x300, 2, "ret"), block(0x308, 3, "ret", size=8),
+                 block(0x210, 4, "other"))
+    assert totals(found) == {f"{USER} do_syscall_64": 5, f"{USER} do_syscall_64 migrate_pages": 5}
 
 
 def test_phases_begin_at_the_nearest_caller() -> None:
@@ -117,7 +149,7 @@ def test_each_function_begins_one_phase() -> None:
 
 def test_files_of_the_plugin_are_read_back(tmp_path: Path) -> None:
     (tmp_path / "a.blocks").write_text(f"7 {BASE + 0x300:x} 4 10 e800000000\n9 {BASE + 0x400:x} 6 1f c3\n")
-    found = trace.blocks(tmp_path / "a.blocks", SYMBOLS)
+    found = trace.blocks(tmp_path / "a.blocks", SYMBOLS).by_number
     assert found[7] == Block("migrate_pages", True, BASE + 0x300, BASE + 0x310, 4, "call")
     assert found[9].next_address == BASE + 0x41F
     np.array([0xFFFFFFFF, 7, 9, 0xFFFFFFFE, 0xFFFFFFFF, 9, 0xFFFFFFFE], dtype=np.uint32).tofile(tmp_path / "a.trace")

@@ -152,12 +152,15 @@ def rounds(sweep: Plan) -> int:
     return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
 
 
-def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str,
-             kernel_name: str) -> experiment.Boot:
-    """A boot that measures each case; the unpatched kernel has nothing to configure and none of our modules."""
+def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str, kernel_name: str,
+             *then: list[str]) -> experiment.Boot:
+    """A boot that measures each case; the unpatched kernel has nothing to configure and none of our modules.
+
+    `then` are commands to run once the modules are loaded.
+    """
     configs = (STOCK,) if kernel_name == "stock" else sweep.configs
-    modules = insmods(kernel, modules_of(board, configs))
-    return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, modules),
+    first = [*insmods(kernel, modules_of(board, configs)), *then]
+    return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, first),
                            guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots)
 

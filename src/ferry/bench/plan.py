@@ -119,6 +119,8 @@ class Plan:
     hogs: int = 0
     always: bool = False
     read_only: bool = False
+    settle_ms: int = 0
+    """Sleep before each move, so that other tasks do not run during it."""
 
     @property
     def samples_per_boot(self) -> int:

@@ -3,20 +3,19 @@
 
 The tree follows calls and returns: a return goes to the caller whose call it follows, a jump into another function is a
 tail call. An interrupt begins a tree of its own; at its end the interrupted function goes on. All tasks switch to
-another one in the same function, so a switch shows at the first return to a caller that the task did not come from.
+another one in the same function, so a switch shows at the first return after it to a caller that the task did not come
+from. Any other return to an unknown caller is that of a task whose calls were not recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from ferry.profile.trace import USER, Block
+from ferry.profile.trace import USER, Block, Blocks, Stretch, Window
 
 _SYSCALL = "entry_SYSCALL_64"
+_SWITCH = "__switch_to_asm"
 _INTERRUPTS = ("asm_", "irq_entries", "spurious_entries")
 LOST = "unknown caller"
 #: Other tasks' stacks that are remembered.
@@ -44,6 +43,12 @@ class Node:
         """Its instructions with those of all that it called."""
         return self.insns + sum(child.total() for child in self.children.values())
 
+    def total_of(self, function: str) -> int:
+        """The instructions of all calls of a function in this one, each with those of all that it called."""
+        if self.function == function:
+            return self.total()
+        return sum(child.total_of(function) for child in self.children.values())
+
     def walk(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Node]]:
         """Every node with the functions that lead to it, itself the last one."""
         here = (*path, self.function)
@@ -52,13 +57,17 @@ class Node:
             yield from child.walk(here)
 
 
+#: A block that leads to no other one.
+_NONE = Block("", False, 0, 0, 0, "other")
+
+
 @dataclass(frozen=True)
 class _Frame:
-    """A call that has not returned. An interrupt has no `returns_to`: what goes on after it is `then`."""
+    """A call that has not returned. An interrupt has no `returns_to`: it came after the block `then`."""
 
     node: Node
     returns_to: int | None
-    then: tuple[str, int] = ("other", 0)
+    then: Block = _NONE
 
 
 class _Builder:
@@ -67,28 +76,33 @@ class _Builder:
         self._node = root.child(USER)
         self._stack: list[_Frame] = []
         self._sleeping: list[list[_Frame]] = []
-        self._last = ("other", 0)
+        self._last = _NONE
+        self._switched = False
 
-    def add(self, block: Block) -> None:
-        """Count a block for the function that it belongs to now. User space is one function."""
+    def add(self, stretch: Stretch) -> None:
+        """Count a stretch for the function that it belongs to now. User space is one function."""
+        block, last = stretch.first, stretch.last
         if block.function == USER == self._node.function:
-            self._last = block.kind if block.kind == "syscall" else "other", block.next_address
-            self._node.insns += block.insns
+            self._last = last
+            self._node.insns += stretch.insns
             return
-        if self._last[0] in ("iret", "sysret"):
+        if self._last.kind in ("iret", "sysret"):
             self._resume()
-        kind, next_address = self._last
+        # A block that goes on within itself had stopped before its end, at a fault or at a device.
+        went_on = self._last.address <= block.address < self._last.next_address
+        kind = "other" if went_on else self._last.kind
         if block.is_entry and block.function.startswith((_SYSCALL, *_INTERRUPTS)):
             self._interrupt(block.function)
         elif kind == "call":
-            self._stack.append(_Frame(self._node, next_address))
+            self._stack.append(_Frame(self._node, self._last.next_address))
+            self._switched |= block.function == _SWITCH
             self._enter(self._node.child(block.function))
         elif kind == "ret":
             self._return(block)
         elif block.function != self._node.function:
             self._enter(self._node.child(block.function))
-        self._node.insns += block.insns
-        self._last = block.kind, block.next_address
+        self._node.insns += stretch.insns
+        self._last = last
 
     def _enter(self, node: Node) -> None:
         self._node = node
@@ -96,13 +110,13 @@ class _Builder:
 
     def _interrupt(self, function: str) -> None:
         is_syscall = function.startswith(_SYSCALL)
-        then = ("other", 0) if self._last[0] == "syscall" else self._last
+        then = _NONE if self._last.kind == "syscall" else self._last
         self._stack.append(_Frame(self._node, None, then))
         self._enter((self._node if is_syscall else self._root).child(function))
 
     def _resume(self) -> None:
         """Go back to what the interrupt or the system call interrupted, if that was recorded."""
-        self._last = ("other", 0)
+        self._last = _NONE
         for depth in reversed(range(len(self._stack))):
             frame = self._stack[depth]
             if frame.returns_to is None:
@@ -113,14 +127,13 @@ class _Builder:
     def _return(self, block: Block) -> None:
         if self._return_in(self._stack, block.address):
             return
-        sleeping, self._sleeping = [self._stack, *self._sleeping], []
-        for number, stack in enumerate(sleeping):
-            if self._return_in(stack, block.address):
-                self._stack = stack
-                self._sleeping = [*sleeping[:number], *sleeping[number + 1:]]
-                return
-        self._stack, self._sleeping = [], sleeping[:_TASKS]
-        self._enter(self._root.child(LOST).child(block.function))
+        sleeping = [*[self._stack] * bool(self._stack), *self._sleeping]
+        found = next((stack for stack in sleeping if self._switched and self._return_in(stack, block.address)), None)
+        self._switched = False
+        self._stack = [] if found is None else found
+        self._sleeping = [stack for stack in sleeping if stack is not found][:_TASKS]
+        if found is None:
+            self._enter(self._root.child(LOST).child(block.function))
 
     def _return_in(self, stack: list[_Frame], address: int) -> bool:
         """Go back to the caller in this stack that goes on at `address`; False if there is none."""
@@ -132,11 +145,11 @@ class _Builder:
         return False
 
 
-def build(windows: Iterable[npt.NDArray[np.uint32]], blocks: Mapping[int, Block]) -> Node:
+def build(windows: Iterable[Window], blocks: Blocks) -> Node:
     """One tree of all windows. Each of them starts in user space."""
     root = Node("all")
     for window in windows:
         builder = _Builder(root)
-        for number in window.tolist():
-            builder.add(blocks[number])
+        for stretch in blocks.stretches(window):
+            builder.add(stretch)
     return root

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,12 @@ from ferry.boards import Board
 from ferry.errors import InfraError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
-from ferry.profile import calltree, plugin, trace
+from ferry.profile import calltree, recording
 from ferry.profile.calltree import Node
 from ferry.vm import boot, guest_programs
 
 NAME = "move_pages"
 _TIMEOUT_S = 600
-_SYMBOLS = "kallsyms"
 _WARMUP = 1
 
 
@@ -63,19 +61,16 @@ def profiles(board: Board, kernels: Sequence[str], configs: Sequence[Config], ca
 
 def _profile(board: Board, kernel: Kernel, config: Config, case: Case, share: Path) -> Profile:
     share.mkdir(parents=True)
-    prefix = share / "record"
-    recording = (*board.qemu_options, "-plugin", f"{plugin.built()},out={prefix}")
     program = guest_programs.programs(board.arch)[movebench.PROGRAM]
     sweep = Plan(configs=(config,), cases=(case,), samples=1, warmup=_WARMUP, boots=1)
-    first = [*move_pages.insmods(kernel, move_pages.modules_of(board, sweep.configs)),
-             ["sh", "-c", f"cat /proc/kallsyms >{_SYMBOLS}"]]
-    result = boot.boot(dataclasses.replace(board, qemu_options=recording), kernel,
+    first = [*move_pages.insmods(kernel, move_pages.modules_of(board, sweep.configs)), recording.SYMBOLS_COMMAND]
+    result = boot.boot(recording.recorded(board, share), kernel,
                        movebench.script(program, sweep, sweep.configs, first), timeout_s=_TIMEOUT_S, share=share)
     outcome = movebench.outcome(share, case)
     if result.status or outcome.status or not outcome.samples:
         raise InfraError(f"{config.label}: {outcome.reason}", hint="read the log", log=result.console)
     sample = outcome.samples[-1]
-    blocks = trace.blocks(prefix.with_suffix(".blocks"), trace.Symbols((share / _SYMBOLS).read_text()))
+    windows, blocks = recording.load(share)
     # The last two windows are the moves of the sample, there and back.
-    windows = trace.windows(prefix.with_suffix(".trace"))[-2:]
-    return Profile(config.label, config.kernel, sample.moved, calltree.build(windows, blocks), sample.ns / sample.moved)
+    return Profile(config.label, config.kernel, sample.moved, calltree.build(windows[-2:], blocks),
+                   sample.ns / sample.moved)

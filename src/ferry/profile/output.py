@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
 
 from ferry.profile import phases
 from ferry.profile.move_pages import Profile
+from ferry.results import stacked
 from ferry.results.formats import Grid, Output, figure
 
 SCHEMA = 1
 #: Functions of fewer instructions a page are in no list.
 _LEAST = 0.5
-#: From the colour map tab20, whose neighbours are pairs: dark ones first.
-_COLOURS = (*range(0, 20, 2), *range(1, 20, 2))
 
 
 def output(name: str, board: str, found: Sequence[Profile], with_tree: bool) -> Output:
@@ -72,18 +70,11 @@ def plot(name: str, board: str, found: Sequence[Profile], path: Path) -> None:
     """A stacked bar for each configuration, as an SVG or in another format that the file's name ends in."""
     drawn = Figure(figsize=(9, 5), layout="constrained")
     axes = drawn.add_subplot()
-    labels = [profile.label for profile in found]
-    bottoms = [0.0] * len(found)
-    colours = matplotlib.colormaps["tab20"]
-    for index, phase in enumerate(phases.names()):
-        heights = [_by_phase(profile)[phase] for profile in found]
-        if any(height >= _LEAST for height in heights):
-            axes.bar(labels, heights, bottom=bottoms, label=phase, width=0.6,
-                     color=colours(_COLOURS[index]))
-            bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
+    columns = [_by_phase(profile) for profile in found]
+    stacked.draw(axes, [profile.label for profile in found],
+                 {phase: [column[phase] for column in columns] for phase in phases.names()}, _LEAST)
     axes.set_ylabel("instructions a page")
     axes.set_title(f"{name} on {board}", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
-    handles, names = axes.get_legend_handles_labels()
-    drawn.legend(handles[::-1], names[::-1], loc="outside right center", frameon=False, fontsize=9)
+    drawn.legend(loc="outside right center", frameon=False, fontsize=9)
     drawn.savefig(path)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,11 @@ from ferry.errors import InfraError
 _BEGIN, _END = 0xFFFFFFFF, 0xFFFFFFFE
 _KERNEL_SPACE = 1 << 63
 USER = "user space"
+#: Words of a trace that are looked at together: a trace can be larger than the memory.
+_CHUNK = 1 << 20
+
+Window = npt.NDArray[np.uint32]
+"""Numbers of blocks, in the order of execution."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,41 @@ class Symbols:
         return self._names[index].split(".cold")[0], self._starts[index]
 
 
-def blocks(path: Path, symbols: Symbols) -> dict[int, Block]:
-    """PREFIX.blocks: the executed blocks by their numbers."""
+class Stretch(NamedTuple):
+    """Blocks of one function that follow each other without a call or a return: the first, the last, their sum."""
+
+    first: Block
+    last: Block
+    insns: int
+
+
+class Blocks:
+    """The executed blocks by their numbers."""
+
+    def __init__(self, by_number: Mapping[int, Block]) -> None:
+        self.by_number = by_number
+        functions = {name: index for index, name in enumerate({block.function for block in by_number.values()})}
+        size = max(by_number, default=0) + 1
+        self._function, self._insns = np.zeros(size, np.int32), np.zeros(size, np.int64)
+        self._leaves = np.zeros(size, np.bool_)
+        for number, block in by_number.items():
+            self._function[number], self._insns[number] = functions[block.function], block.insns
+            self._leaves[number] = block.kind != "other"
+
+    def stretches(self, window: Window) -> Iterator[Stretch]:
+        """The window's stretches, in order; one can be cut in two."""
+        for at in range(0, len(window), _CHUNK):
+            part = window[at:at + _CHUNK]
+            function = self._function[part]
+            begins = np.flatnonzero(np.append(True, self._leaves[part[:-1]] | (function[1:] != function[:-1])))
+            ends = np.append(begins[1:], len(part)) - 1
+            insns = np.add.reduceat(self._insns[part], begins)
+            for first, last, count in zip(part[begins].tolist(), part[ends].tolist(), insns.tolist(), strict=True):
+                yield Stretch(self.by_number[first], self.by_number[last], count)
+
+
+def blocks(path: Path, symbols: Symbols) -> Blocks:
+    """PREFIX.blocks."""
     found = {}
     for line in path.read_text().splitlines():
         number, address, insns, size, last = line.split()
@@ -63,12 +102,12 @@ def blocks(path: Path, symbols: Symbols) -> dict[int, Block]:
         name, begins = symbols.at(start)
         found[int(number)] = Block(name, start == begins, start, start + int(size, 16), int(insns),
                                    kind_of(bytes.fromhex(last)))
-    return found
+    return Blocks(found)
 
 
-def windows(path: Path) -> list[npt.NDArray[np.uint32]]:
+def windows(path: Path) -> list[Window]:
     """PREFIX.trace: the blocks between each pair of markers, in order. Raises InfraError if a window is not closed."""
-    words = np.fromfile(path, dtype=np.uint32)
+    words = np.memmap(path, dtype=np.uint32, mode="r")
     begins, ends = np.flatnonzero(words == _BEGIN), np.flatnonzero(words == _END)
     if len(begins) != len(ends) or any(begins > ends):
         raise InfraError("the guest did not end what it began to record", log=path)

@@ -15,6 +15,7 @@ from ferry.results.document import (
     COSTS,
     EVENTS,
     SCHEMA,
+    TOTAL,
     Document,
     Ratio,
     Row,
@@ -45,8 +46,8 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
 
 
 def _comparable(document: Document, row: Row) -> bool:
-    """An emulated baseline is 1 by definition."""
-    return document["kind"] != "emulated" or not is_baseline(document, row)
+    """An emulated baseline is 1 by definition; of a breakdown, the total says whether something got worse."""
+    return row.get("phase", TOTAL) == TOTAL and (document["kind"] != "emulated" or not is_baseline(document, row))
 
 
 def _basis(document: Document) -> str:

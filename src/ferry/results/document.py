@@ -15,6 +15,9 @@ SCHEMA = 2
 #: The unit of rows of `ferry bench tlb` without a speed.
 EVENTS = "ipis_per_1000_pages"
 
+#: The phase of a row of `ferry bench breakdown` that is no phase but all of them.
+TOTAL = "total"
+
 #: Units in which a smaller figure is the better one.
 COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", EVENTS})
 
@@ -74,6 +77,7 @@ class Row(TypedDict):
     path: NotRequired[str]
     layout: NotRequired[str]
     device: NotRequired[str]
+    phase: NotRequired[str]
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
@@ -143,7 +147,8 @@ def counts_threads(name: str) -> bool:
 
 def identity(row: Row) -> tuple[str | int, ...]:
     """Rows of different runs with the same identity are the same measurement."""
-    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], *column(row))
+    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], row.get("phase", ""),
+            *column(row))
 
 
 #: Device, kind of memory, folio bytes, bytes, pages a call, and order of the addresses.
@@ -162,9 +167,10 @@ def is_baseline(document: Document, row: Row) -> bool:
 
 
 def baseline_of(document: Document, row: Row) -> Row | None:
-    """The baseline's row of the same column."""
+    """The baseline's row of the same column, and of the same phase."""
     columns = (other for other in document["rows"] if is_baseline(document, other))
-    return next((other for other in columns if column(other) == column(row)), None)
+    return next((other for other in columns if column(other) == column(row)
+                 and other.get("phase") == row.get("phase")), None)
 
 
 def stock_note(document: Document) -> list[str]:
@@ -229,6 +235,20 @@ class StallRow(Row, total=False):
     """Of every good sample, by the key of the figure."""
     ratios: dict[str, Ratio | None]
     """By the key of the figure; above 1 is better."""
+
+
+class BreakdownRow(Row, total=False):
+    """A row of `ferry bench breakdown`: a phase, or TOTAL. The keys after `share` are those of the phase "copy"."""
+
+    share: float | None
+    """The phase's part of the total; None without a sample."""
+    migrate_pages_share: float | None
+    """The copy's part of migrate_pages() alone, without move_pages(2) around it."""
+    amdahl_bound: float | None
+    """How many times as fast the same would be if the copy took no time: 1 / (1 - share)."""
+    reached: float | None
+    """Of migrators only: the part of what the bound promises beside `off` that the migrator has gained; below 0 it has
+    lost."""
 
 
 def rows_of(document: Document) -> list[TlbRow]:

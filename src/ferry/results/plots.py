@@ -6,15 +6,18 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ferry.results import breakdown_table, stacked
 from ferry.results.document import (
     COSTS,
     KIND_NOTES,
+    TOTAL,
     UNIT_NAMES,
     Column,
     Document,
@@ -42,6 +45,8 @@ def all_of(document: Document) -> list[Plot]:
     """The plots that make sense for the document: absolute figures only where they mean something."""
     if not any(row["samples"] for row in document["rows"]):
         return []
+    if document["bench"] == breakdown_table.NAME:
+        return [_phases_of(document, place) for place in breakdown_table.cases(document)]
     found = []
     if any(row["ratio_to_baseline"] for row in document["rows"]):
         caption = f"Ratio to {document['baseline']}: median and 95 % interval. Above 1 is better."
@@ -75,6 +80,13 @@ def _plot(document: Document, caption: str, draw: Callable[[Axes, Document], Non
     if axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside right center", frameon=False, fontsize=9)
     return Plot(caption, _svg(figure))
+
+
+def _phases_of(document: Document, place: Column) -> Plot:
+    """One case of a breakdown."""
+    name = column_name(place).replace("\n", ", ")
+    return _plot(document, f"{name}: median of {unit(document)} by phase. {better(document)}",
+                 partial(phases, place=place))
 
 
 def _svg(figure: Figure) -> str:
@@ -159,3 +171,13 @@ def drift(axes: Axes, document: Document) -> None:
     axes.axhline(1, color="#666666", linewidth=1, linestyle="--")
     axes.set_xlabel("sample, in the order taken")
     axes.set_ylabel("relative to the median")
+
+
+def phases(axes: Axes, document: Document, place: Column) -> None:
+    """A bar for each configuration of a breakdown's case, of the phases that are known."""
+    sides = {name: side for name, side in breakdown_table.cases(document)[place].items()
+             if side[TOTAL]["samples"] and len(side) > 1}
+    names = [phase for phase in next(iter(sides.values()), {}) if phase != TOTAL]
+    stacked.draw(axes, list(sides), {phase: [side[phase]["median"] or 0.0 for side in sides.values()]
+                                     for phase in names})
+    axes.set_ylabel(unit(document))

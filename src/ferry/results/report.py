@@ -34,7 +34,7 @@ def html(documents: list[Document], name: str) -> str:
 def section(document: Document) -> dict[str, Any]:
     """The variables of the template for one document."""
     return {
-        "grid": table.grid(document),
+        "grids": table.grids(document),
         "plots": plots.all_of(document),
         "rows": [(table.row_name(document, row), row) for row in document["rows"]],
         "counters": document.get("counters", {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.results import stall_table, tlb_table
+from ferry.results import breakdown_table, stall_table, tlb_table
 from ferry.results.document import (
     KIND_NOTES,
     UNIT_NAMES,
@@ -27,14 +27,19 @@ PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_byte
 def output(documents: Sequence[Document]) -> Output:
     """One document is printed as itself, several as the list that result.json is."""
     return Output(
-        grids=[grid(document) for document in documents],
+        grids=[grid for document in documents for grid in grids(document)],
         data=documents[0] if len(documents) == 1 else list(documents),
         records=[record(document, row) for document in documents for row in document["rows"]],
     )
 
 
+def grids(document: Document) -> list[Grid]:
+    """The tables for people."""
+    return breakdown_table.grids(document) if document["bench"] == breakdown_table.NAME else [grid(document)]
+
+
 def grid(document: Document) -> Grid:
-    """The table for people."""
+    """The one table of most benches."""
     if document["bench"] == tlb_table.NAME:
         return tlb_table.grid(document)
     if document["bench"] == stall_table.NAME:
@@ -117,4 +122,5 @@ def record(document: Document, row: Row) -> Record:
         "failures": len(row["failures"]),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
         **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),
+        **(breakdown_table.extra(row) if document["bench"] == breakdown_table.NAME else {}),
     }

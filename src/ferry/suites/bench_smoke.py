@@ -19,8 +19,9 @@ from ferry import boards
 from ferry.bench import copy, memmap, move_pages, stall, tlb
 from ferry.errors import FerryError
 from ferry.kernel import build
+from ferry.profile import breakdown
 from ferry.results import formats, runs, table
-from ferry.results.document import Document, failure_count
+from ferry.results.document import TOTAL, Document, failure_count
 from ferry.suites.context import Context
 from ferry.suites.result import Result, error, result_of
 
@@ -37,6 +38,7 @@ class Short:
 
 SHORT = (
     Short(move_pages, ("--quick", "--folio", "64k", "--bytes", "4m", "--migrator", "mtcopy", "--threads", "2")),
+    Short(breakdown, ("--quick", "--baseline", "off", "--folio", "4k", "--kind", "anon", "--migrator", "off")),
     Short(stall, ("--quick", "--workload", "touch", "--runs", "off")),
     Short(tlb, ("--quick", "--baseline", "off", "--workload", "move_pages")),
     Short(memmap, ("--quick", "--gib", "1")),
@@ -87,5 +89,7 @@ def fault(document: Document) -> str:
     if failures := failure_count(document):
         reasons = {failure["reason"] for row in document["rows"] for failure in row["failures"]}
         return f"{failures} samples failed: {'; '.join(sorted(reasons))}"
-    empty = [row for row in document["rows"] if not row["samples"] or row["median"] is None or row["median"] <= 0]
+    # A phase may have no instruction.
+    empty = [row for row in document["rows"] if not row["samples"] or row["median"] is None
+             or (row["median"] <= 0 and row.get("phase", TOTAL) == TOTAL)]
     return f"{len(empty)} of {len(document['rows'])} rows have no figure" if empty else ""
