@@ -10,11 +10,12 @@
  *
  * A task looks for a slice of folios at a time, so that the memory bandwidth is
  * not its alone for long. A slice has a cost of its own, since it ends in a
- * drain of the LRU batches, so it must not be small either. move_pages(2) counts a slice
- * in pages, whose sizes it does not know before: ferry_slice_next() has the
- * next slice twice as large if the pause was short, and half as large if it was
- * long. migrate_pages(2) and the moves of cpusets count it in address space,
- * FERRY_SLICE_BYTES. DAMON sleeps after each of its regions.
+ * drain of the LRU batches, so it must not be small either. move_pages(2)
+ * counts a slice in pages, whose sizes it does not know before:
+ * ferry_slice_next() has the next slice twice as large if the pause was short,
+ * and half as large if it was long. migrate_pages(2) and the moves of cpusets
+ * count it in address space, FERRY_SLICE_BYTES. DAMON sleeps after each of its
+ * regions.
  *
  * A task that was late migrates as much as was due until then, but no more than
  * is due in FERRY_BURST_NS.
