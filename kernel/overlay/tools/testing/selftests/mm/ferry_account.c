@@ -21,7 +21,7 @@
 #define BYTES	(32 * HUGE)
 #define MOVE	2		/* MPOL_MF_MOVE */
 #define MOVES	16
-#define ROUNDS	40
+#define ROUNDS	10
 /* Times are counted in ticks in some places. */
 #define TICK_NS	20000000LL
 
@@ -114,12 +114,6 @@ FIXTURE_SETUP(account)
 		SKIP(return, "mtcopy is not loaded");
 	if (access("/sys/devices/system/node/node1", F_OK))
 		SKIP(return, "needs two memory nodes");
-	map = mmap(NULL, BYTES + HUGE, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(map, MAP_FAILED);
-	self->memory = (char *)(((uintptr_t)map + HUGE - 1) & ~(HUGE - 1));
-	madvise(self->memory, BYTES, MADV_HUGEPAGE);
-	memset(self->memory, 1, BYTES);
 	strcpy(tree, "/tmp/ferry_XXXXXX");
 	ASSERT_NE(mkdtemp(tree), NULL);
 	ASSERT_EQ(mount("ferry", tree, "cgroup2", 0, NULL), 0);
@@ -133,6 +127,13 @@ FIXTURE_SETUP(account)
 		_exit(0);
 	}
 	enter("/mover");
+	/* After the fork, because shared folios would not move. */
+	map = mmap(NULL, BYTES + HUGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(map, MAP_FAILED);
+	self->memory = (char *)(((uintptr_t)map + HUGE - 1) & ~(HUGE - 1));
+	madvise(self->memory, BYTES, MADV_HUGEPAGE);
+	memset(self->memory, 1, BYTES);
 }
 
 FIXTURE_TEARDOWN(account)
@@ -158,8 +159,13 @@ static long move(char *memory, int node)
 		pages[i] = memory + i * HUGE;
 		nodes[i] = node;
 	}
-	return syscall(__NR_move_pages, 0, BYTES / HUGE, pages, nodes, status,
-		       MOVE);
+	if (syscall(__NR_move_pages, 0, BYTES / HUGE, pages, nodes, status,
+		    MOVE))
+		return -1;
+	for (size_t i = 0; i < BYTES / HUGE; i++)
+		if (status[i] != node)
+			return -1;
+	return 0;
 }
 
 struct times {
