@@ -17,6 +17,7 @@ from ferry.vm import uml
 WRITES = """
 echo x >"$1/in-share"
 echo x >"$1/../beside" && exit 9
+mkdir "$2" || exit 7
 for device in /dev/*; do test -b "$device" && exit 8; done
 test ! -e /dev/kmsg
 """
@@ -29,7 +30,8 @@ def line(share: Path, image: str, *append: str) -> list[str]:
 
 def test_an_ordinary_user_runs_it_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert line(tmp_path, "/linux")[:2] == ["/linux", "mem=1024M"]
+    words = line(tmp_path, "/linux")
+    assert words[:2] == ["/linux", "mem=1024M"] and f"uml_dir={uml.SOCKETS}" in words
 
 
 def test_the_program_of_root_cannot_write_beside_the_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_the_program_of_root_cannot_write_beside_the_share(monkeypatch: pytest.M
     prefix = words[:words.index("/linux")]
     if not shutil.which("bwrap") or subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
         pytest.skip("bwrap is missing, or may make no namespace here")
-    done = subprocess.run([*prefix, "sh", "-c", WRITES, "@", share], capture_output=True, text=True, check=False)
+    done = subprocess.run([*prefix, "sh", "-c", WRITES, "@", share, uml.SOCKETS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Read-only file system" in done.stderr and not (tmp_path / "beside").exists()
     assert (share / "in-share").is_file()

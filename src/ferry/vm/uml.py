@@ -12,6 +12,9 @@ from ferry.boards import Board
 from ferry.kernel.build import Kernel
 
 
+SOCKETS = Path("/dev/shm/ferry-uml")
+
+
 def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str], script: str) -> list[str | Path]:
     """UML's init is a script: it mounts the share over the host's root, runs the command and powers off."""
     init = share / ".ferry-init"
@@ -26,6 +29,8 @@ def command_line(board: Board, kernel: Kernel, share: Path, append: Sequence[str
     init.chmod(0o755)
     line: list[str | Path] = [kernel.image, f"mem={board.memory_mib}M", f"ncpus={board.cpus}", "root=/dev/root"]
     line += ["rootfstype=hostfs", "ro", f"init={init}", "con=null", "con0=null,fd:1", "console=tty0", "panic=-1"]
+    # UML panics if it cannot make the directory of its socket, by default ~/.uml.
+    line.append(f"uml_dir={SOCKETS}")
     return [*_confined(share), *line, *board.append, *append]
 
 
