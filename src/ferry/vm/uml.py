@@ -11,7 +11,6 @@ from pathlib import Path
 from ferry.boards import Board
 from ferry.kernel.build import Kernel
 
-
 SOCKETS = Path("/dev/shm/ferry-uml")
 
 
