@@ -43,7 +43,8 @@ def test_the_program_of_root_cannot_write_beside_the_share(monkeypatch: pytest.M
     prefix = words[:words.index("/linux")]
     if not shutil.which("bwrap") or subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
         pytest.skip("bwrap is missing, or may make no namespace here")
-    done = subprocess.run([*prefix, "sh", "-c", WRITES, "@", share, uml.SOCKETS], capture_output=True, text=True, check=False)
+    words = [*prefix, "sh", "-c", WRITES, "@", str(share), str(uml.SOCKETS)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Read-only file system" in done.stderr and not (tmp_path / "beside").exists()
     assert (share / "in-share").is_file()
