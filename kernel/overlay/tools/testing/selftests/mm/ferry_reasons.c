@@ -262,31 +262,42 @@ static void *move_until_end(void *argument)
 	return NULL;
 }
 
-/* Move by several tasks at once. Return the bytes a second, -1 on failure. */
-static double move_together(char *memory, size_t bytes, double time)
+static double moved_bytes(void)
 {
-	long long moved = number(SYSCALL_STATS "moved_pages");
+	return (double)number(SYSCALL_STATS "moved_pages") *
+	       sysconf(_SC_PAGESIZE);
+}
+
+/*
+ * Move by several tasks at once. Return the bytes a second, -1 on failure. The
+ * first second does not count: each task begins with a slice in advance.
+ */
+static double move_together(char *memory, size_t bytes, unsigned int time)
+{
 	struct mover movers[MOVERS];
-	double start = seconds();
+	double start = seconds(), moved;
 	bool failed = false;
 
 	for (int i = 0; i < MOVERS; i++) {
 		movers[i] = (struct mover) {
 			.memory = memory + i * bytes,
 			.bytes = bytes,
-			.end = start + time,
+			.end = start + time + 2,
 		};
 		if (pthread_create(&movers[i].thread, NULL, move_until_end,
 				   &movers[i]))
 			return -1;
 	}
+	sleep(1);
+	start = seconds();
+	moved = moved_bytes();
+	sleep(time);
+	moved = (moved_bytes() - moved) / (seconds() - start);
 	for (int i = 0; i < MOVERS; i++) {
 		pthread_join(movers[i].thread, NULL);
 		failed |= movers[i].failed;
 	}
-	moved = number(SYSCALL_STATS "moved_pages") - moved;
-	return failed ? -1 : moved * sysconf(_SC_PAGESIZE) /
-			     (seconds() - start);
+	return failed ? -1 : moved;
 }
 
 /* Four tasks together reach the limit, in folios of 2 MiB. */
@@ -307,9 +318,9 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 120)
 	       possible / MIB);
 	EXPECT_GT(rate, 0);
 	EXPECT_LE(rate, 1.05 * limit);
-	/* A slow machine may not move so much at all. */
+	/* A busy machine wakes tasks late, and a slow one cannot do it. */
 	if (possible > 3 * limit)
-		EXPECT_GE(rate, 0.95 * limit);
+		EXPECT_GE(rate, 0.8 * limit);
 }
 
 /* migrate_pages(2) obeys the limit, too, and moves everything. */
