@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # What dcbm leaves to others: it takes no channel of a controller that serves peripherals, and a device that never
-# answers makes nobody wait for long. Prints KTAP.
+# answers makes no task wait for long. Prints KTAP.
 #
 #   dma-policy.sh STALLBENCH DCBM TESTDMA
 set -u

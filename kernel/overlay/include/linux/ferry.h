@@ -194,6 +194,7 @@ bool ferry_selects_any(enum migrate_reason reason);
 void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
 		       unsigned int failed);
 
+unsigned long ferry_get_rate_limit(enum migrate_reason reason);
 bool __ferry_must_wait(enum migrate_reason reason);
 int __ferry_throttle(enum migrate_reason reason);
 unsigned long __ferry_slice_next(struct ferry_slice *slice,
@@ -509,12 +510,13 @@ static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
  * @end:	where the call ends
  *
  * Context: any.
- * Return: @end if there is no limit.
+ * Return: @end if MR_SYSCALL has no limit.
  */
 static inline unsigned long ferry_slice_end(unsigned long start,
 					    unsigned long end)
 {
-	if (static_branch_unlikely(&ferry_throttled))
+	if (static_branch_unlikely(&ferry_throttled) &&
+	    ferry_get_rate_limit(MR_SYSCALL))
 		return min(ALIGN(start + 1, FERRY_SLICE_BYTES), end);
 	return end;
 }

@@ -134,7 +134,6 @@ void ferry_count_locked(enum migrate_reason reason, u64 ns);
 
 /* throttle.c */
 bool ferry_has_rate_limit(enum migrate_reason reason);
-unsigned long ferry_get_rate_limit(enum migrate_reason reason);
 void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max);
 u64 ferry_slept_ns(enum migrate_reason reason);
 void ferry_charge(enum migrate_reason reason, u64 bytes);

@@ -230,6 +230,22 @@ static void slice_follows_pause(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
+/* A limit of DAMON does not divide the address space of migrate_pages(2). */
+static void slice_is_of_the_reason(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G), SZ_1G);
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G), SZ_1G);
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G),
+			FERRY_SLICE_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_slice_end(FERRY_SLICE_BYTES, SZ_1G),
+			2 * FERRY_SLICE_BYTES);
+	KUNIT_EXPECT_EQ(test, ferry_slice_end(0, PAGE_SIZE), PAGE_SIZE);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
 static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_inherit),
 	KUNIT_CASE(reasons_reject_words),
@@ -238,6 +254,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_unregister),
 	KUNIT_CASE(limit_is_obeyed),
 	KUNIT_CASE(slice_follows_pause),
+	KUNIT_CASE(slice_is_of_the_reason),
 	{}
 };
 
