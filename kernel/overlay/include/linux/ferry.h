@@ -23,6 +23,9 @@ struct module;
  */
 #define FERRY_BATCH_FOLIOS	512
 
+/* The most base pages that compaction and kswapd collect for a migrator. */
+#define FERRY_LIST_PAGES	512UL
+
 /**
  * struct ferry_pair - a folio of a batch and its destination
  * @src:	source; locked, unmapped, its TLB entries flushed
@@ -179,6 +182,7 @@ struct ferry_migrator {
 DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 DECLARE_STATIC_KEY_FALSE(ferry_throttled);
+DECLARE_STATIC_KEY_FALSE(ferry_long_lists);
 
 void __ferry_copy_folios(const struct ferry_client *client,
 			 struct list_head *src_folios,
@@ -191,6 +195,8 @@ const struct ferry_client *ferry_client_of(new_folio_t get_new_folio,
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
 			enum migrate_reason reason);
 bool ferry_selects_any(enum migrate_reason reason);
+void ferry_want_long_lists(bool want);
+bool __ferry_wants_long_lists(enum migrate_reason reason);
 void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
 		       unsigned int failed);
 
@@ -250,6 +256,27 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
 	if (static_branch_unlikely(&ferry_large_batches))
 		return __ferry_batch_full(nr_folios, nr_pages, reason);
 	return true;
+}
+
+/**
+ * ferry_list_pages() - how many base pages to collect for migrate_pages()
+ * @reason:	reason of the migration
+ * @stock:	their number without a migrator
+ * @max:	the most that the caller can use
+ *
+ * A migrator gains more from a long list, and so do runs: see mm/ferry/select.c.
+ *
+ * Context: any.
+ * Return: @stock, or up to FERRY_LIST_PAGES.
+ */
+static inline unsigned long ferry_list_pages(enum migrate_reason reason,
+					     unsigned long stock,
+					     unsigned long max)
+{
+	if (!static_branch_unlikely(&ferry_long_lists) ||
+	    !__ferry_wants_long_lists(reason))
+		return stock;
+	return max(stock, min(max, FERRY_LIST_PAGES));
 }
 
 /**
@@ -571,6 +598,13 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
 				    enum migrate_reason reason)
 {
 	return nr_pages >= max_pages;
+}
+
+static inline unsigned long ferry_list_pages(enum migrate_reason reason,
+					     unsigned long stock,
+					     unsigned long max)
+{
+	return stock;
 }
 
 static inline void ferry_count_pages(enum migrate_reason reason,

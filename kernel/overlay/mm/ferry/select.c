@@ -15,9 +15,10 @@
  * Locking: ferry_mutex protects the selections and the list of migrators.
  * ferry_srcu keeps a selected migrator in place while a batch uses it.
  * Writers of the knobs take ferry_srcu inside sysfs active references, never
- * ferry_mutex.
+ * ferry_mutex. The files migrator and runs do take it: they are never removed.
  */
 
+#include <linux/cleanup.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -29,7 +30,7 @@
 DEFINE_MUTEX(ferry_mutex);	/* the selections and the list of migrators */
 DEFINE_SRCU(ferry_srcu);
 
-/* Under ferry_mutex. */
+/* Under ferry_mutex, like all writes below. */
 struct ferry_choice ferry_choices[FERRY_NR_REASONS + 1] = {
 	[0 ... FERRY_NR_REASONS - 1] = { .inherit = true },
 };
@@ -41,6 +42,8 @@ static bool ferry_offload[FERRY_NR_REASONS];
 
 DEFINE_STATIC_KEY_FALSE(ferry_enabled);
 DEFINE_STATIC_KEY_FALSE(ferry_large_batches);
+/* Some reason has an offload migrator, or runs are on. */
+DEFINE_STATIC_KEY_FALSE(ferry_long_lists);
 
 /**
  * ferry_kernel_copy() - copy a batch folio by folio on the calling CPU
@@ -128,6 +131,9 @@ static void ferry_direct(unsigned int reason, struct ferry_entry *entry)
 /* Clients want the copy phase whatever is selected. */
 static unsigned int ferry_nr_clients;
 
+/* Runs are on: all reasons want long lists. */
+static bool ferry_runs_want_lists;
+
 static void ferry_keys_update(void)
 {
 	bool any = ferry_nr_clients, offload = false;
@@ -139,6 +145,33 @@ static void ferry_keys_update(void)
 	}
 	ferry_key_set(&ferry_enabled, any);
 	ferry_key_set(&ferry_large_batches, offload);
+	ferry_key_set(&ferry_long_lists, offload || ferry_runs_want_lists);
+}
+
+/**
+ * ferry_want_long_lists() - let all reasons collect long lists, or not
+ * @want: else only those that have an offload migrator do
+ *
+ * Context: process context.
+ */
+void ferry_want_long_lists(bool want)
+{
+	guard(mutex)(&ferry_mutex);
+	WRITE_ONCE(ferry_runs_want_lists, want);
+	ferry_keys_update();
+}
+
+/**
+ * __ferry_wants_long_lists() - check whether a long list gains anything
+ * @reason: the reason of the migration
+ *
+ * Context: any.
+ * Return: true if it has an offload migrator, or if runs are on.
+ */
+bool __ferry_wants_long_lists(enum migrate_reason reason)
+{
+	return ferry_selects_offload(reason) ||
+	       READ_ONCE(ferry_runs_want_lists);
 }
 
 /**

@@ -7,7 +7,7 @@
  * the code for single folios completes a batch that began as runs.
  *
  * Locking: ferry_runs_mutex keeps the static key equal to the value that was
- * written last.
+ * written last. ferry_mutex of mm/ferry is taken inside.
  */
 
 #include <linux/cleanup.h>
@@ -29,6 +29,7 @@ static void ferry_runs_changed(void)
 		static_branch_enable(&ferry_runs_enabled);
 	else
 		static_branch_disable(&ferry_runs_enabled);
+	ferry_want_long_lists(READ_ONCE(ferry_runs_value));
 }
 
 static struct attribute *ferry_runs_attrs[] = {

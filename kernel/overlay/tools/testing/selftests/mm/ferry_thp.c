@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PMD-mapped folios of a batch have one TLB flush. Until then CPUs may use the
+ * old PMDs, so mprotect(2), mremap(2) and munmap(2) must flush before they
+ * return.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ferry_knobs.h"
+
+#define HUGE_SIZE	(2UL << 20)
+#define FOLIOS		8
+#define SIZE		(FOLIOS * HUGE_SIZE)
+#define MPOL_MF_MOVE	2
+#define TURNS		300
+#define KPF_THP		(UINT64_C(1) << 22)
+
+/* Shared by all threads of a test. */
+static struct {
+	atomic_uintptr_t memory;	/* that moves */
+	atomic_uintptr_t target;	/* that is written */
+	atomic_uint forbidden;		/* odd while no write may succeed */
+	atomic_ulong violations;
+	atomic_ulong writes;
+	atomic_bool stop;
+} shared;
+
+static sigjmp_buf denied;
+
+static char *memory(void)
+{
+	return (char *)shared.memory;
+}
+
+static void on_segv(int sig)
+{
+	siglongjmp(denied, sig);
+}
+
+static long shootdowns(void)
+{
+	FILE *file = fopen("/proc/interrupts", "r");
+	char line[4096], *at, *end;
+	long sum = -1, number;
+
+	while (file && sum < 0 && fgets(line, sizeof(line), file)) {
+		at = strstr(line, "TLB:");
+		if (!at)
+			continue;
+		sum = 0;
+		for (at += 4; number = strtol(at, &end, 10), end != at; at = end)
+			sum += number;
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+static bool is_huge(char *address)
+{
+	uint64_t entry = 0, flags = 0;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	if (pread(fd, &entry, 8, (uintptr_t)address / 4096 * 8) != 8)
+		entry = 0;
+	close(fd);
+	entry &= (UINT64_C(1) << 55) - 1;
+	fd = open("/proc/kpageflags", O_RDONLY);
+	if (!entry || pread(fd, &flags, 8, entry * 8) != 8)
+		flags = 0;
+	close(fd);
+	return flags & KPF_THP;
+}
+
+/* Move the first page of each folio, and with it the folio. */
+static long move_to(int node)
+{
+	int nodes[FOLIOS], status[FOLIOS];
+	void *pages[FOLIOS];
+	long there = 0;
+
+	for (int i = 0; i < FOLIOS; i++) {
+		pages[i] = memory() + i * HUGE_SIZE;
+		nodes[i] = node;
+		status[i] = -1;
+	}
+	syscall(SYS_move_pages, 0, FOLIOS, pages, nodes, status, MPOL_MF_MOVE);
+	for (int i = 0; i < FOLIOS; i++)
+		there += status[i] == node;
+	return there;
+}
+
+static void *move_all_the_time(void *unused)
+{
+	for (int node = 0; !shared.stop; node = !node)
+		move_to(node);
+	return NULL;
+}
+
+/* A write that begins and ends while it is forbidden must not succeed. */
+static void *write_all_the_time(void *unused)
+{
+	unsigned int before;
+
+	while (!shared.stop) {
+		if (sigsetjmp(denied, 1)) {
+			sched_yield();
+			continue;
+		}
+		before = shared.forbidden;
+		atomic_store((atomic_char *)shared.target, 1);
+		shared.writes++;
+		if (before % 2 && shared.forbidden == before)
+			shared.violations++;
+	}
+	return NULL;
+}
+
+static void *read_all_the_time(void *unused)
+{
+	size_t at = 0;
+
+	while (!shared.stop) {
+		atomic_load((atomic_char *)(shared.memory + at));
+		at = (at + HUGE_SIZE) % SIZE;
+	}
+	return NULL;
+}
+
+FIXTURE(thp)
+{
+	char *area;
+	char before[256];
+};
+
+FIXTURE_SETUP(thp)
+{
+	struct sigaction action = { .sa_handler = on_segv };
+
+	self->before[0] = '\0';
+	self->area = mmap(NULL, 2 * SIZE + HUGE_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(self->area, MAP_FAILED);
+	memset(&shared, 0, sizeof(shared));
+	shared.memory = ((uintptr_t)self->area + HUGE_SIZE - 1) &
+			~(HUGE_SIZE - 1);
+	shared.target = shared.memory;
+	madvise(memory(), SIZE, MADV_HUGEPAGE);
+	memset(memory(), 1, SIZE);
+	sigaction(SIGSEGV, &action, NULL);
+	if (!is_huge(memory()))
+		SKIP(return, "no huge page, or not root");
+	if (move_to(1) < FOLIOS)
+		SKIP(return, "needs two nodes with memory");
+	ASSERT_EQ(read_file("migrator", self->before, sizeof(self->before)), 0);
+	if (write_file("migrator", "mtcopy"))
+		SKIP(return, "a batch has one huge folio without mtcopy");
+}
+
+FIXTURE_TEARDOWN(thp)
+{
+	if (self->before[0])
+		write_file("migrator", selected(self->before));
+	munmap(self->area, 2 * SIZE + HUGE_SIZE);
+}
+
+TEST_F_TIMEOUT(thp, one_flush_for_a_batch, 120)
+{
+	long flushes, before, best = LONG_MAX;
+	pthread_t readers[3];
+
+	if (shootdowns() < 0 || sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "no count of TLB shootdowns, or one CPU");
+	for (int i = 0; i < 3; i++)
+		pthread_create(&readers[i], NULL, read_all_the_time, NULL);
+	/* Other tasks are flushed for, too: the fewest count. */
+	for (int i = 0; i < 10; i++) {
+		before = shootdowns();
+		ASSERT_EQ(move_to(i % 2), FOLIOS);
+		flushes = shootdowns() - before;
+		best = flushes < best ? flushes : best;
+	}
+	shared.stop = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(readers[i], NULL);
+	TH_LOG("%ld shootdowns for %d folios, of all CPUs", best, FOLIOS);
+	/* Each flush interrupts up to three CPUs. */
+	EXPECT_LT(best, FOLIOS);
+}
+
+/* Forbid writes with @forbid and allow them again with @allow, many times. */
+static void check_races(struct __test_metadata *_metadata,
+			int (*forbid)(void), int (*allow)(void))
+{
+	pthread_t mover, writer;
+
+	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
+	ASSERT_EQ(pthread_create(&writer, NULL, write_all_the_time, NULL), 0);
+	for (int i = 0; i < TURNS; i++) {
+		usleep(1000);
+		ASSERT_EQ(forbid(), 0);
+		shared.forbidden++;
+		usleep(200);
+		shared.forbidden++;
+		ASSERT_EQ(allow(), 0);
+	}
+	shared.stop = true;
+	pthread_join(mover, NULL);
+	pthread_join(writer, NULL);
+	EXPECT_EQ(shared.violations, 0);
+	EXPECT_GT(shared.writes, 0);
+}
+
+static int protect(void)
+{
+	return mprotect(memory(), SIZE, PROT_READ);
+}
+
+static int unprotect(void)
+{
+	return mprotect(memory(), SIZE, PROT_READ | PROT_WRITE);
+}
+
+TEST_F_TIMEOUT(thp, mprotect_flushes, 120)
+{
+	check_races(_metadata, protect, unprotect);
+}
+
+static int move_mapping(uintptr_t to)
+{
+	if (mremap(memory(), SIZE, SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+	    MAP_FAILED)
+		return -1;
+	shared.memory = to;
+	return 0;
+}
+
+static int remap_away(void)
+{
+	return move_mapping(shared.target + SIZE);
+}
+
+static int remap_back(void)
+{
+	return move_mapping(shared.target);
+}
+
+TEST_F_TIMEOUT(thp, mremap_flushes, 120)
+{
+	check_races(_metadata, remap_away, remap_back);
+}
+
+TEST_HARNESS_MAIN
