@@ -17,7 +17,7 @@ from ferry.vm import guest_programs, tcg
 NAME = "control"
 SECONDS = 300
 #: If the user does not name the suite.
-SHORT_SECONDS = 30
+SHORT_SECONDS = 20
 WRITERS = 4
 CTL_S = 120
 SELFTEST = "ferry_reasons"

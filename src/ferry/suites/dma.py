@@ -26,7 +26,7 @@ IOMMU_BOARD = "x86-ptdma-iommu"
 LOAD_S = 20
 #: Folios that each case of dma-faults submits to dcbm.
 FOLIOS = 10_000
-SHORT_FOLIOS = 1_000
+SHORT_FOLIOS = 500
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
 SHORT_CASE_S = 120

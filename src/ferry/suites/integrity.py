@@ -15,7 +15,7 @@ from ferry.vm import guest_programs
 NAME = "integrity"
 LOAD_S = 30
 #: If the user does not name the suite.
-SHORT_LOAD_S = 10
+SHORT_LOAD_S = 7
 #: In addition to the time under load: to touch the memory, until the migrator has copied, to stop the stressors, and
 #: for the final checks.
 AROUND_S = 180
