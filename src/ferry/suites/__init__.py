@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ferry.suites import (
     bench_smoke,
+    compaction,
     control,
     dma,
     integrity,
@@ -65,6 +66,8 @@ ALL = (
           also=migrc.ALSO),
     Suite(migrc.FAULTS_NAME, "fault injection in migrc, which tests and checker must detect", "x86-numa",
           migrc.run_faults, also=migrc.ALSO),
+    Suite(compaction.NAME, "compaction, demotion, contiguous allocation and hot-unplug together", "x86-tier",
+          compaction.run),
     Suite(dma.FAULTS_NAME, "fault injection in DMA engines and their drivers", "x86-ptdma", dma.run_faults),
     Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
     Suite(bench_smoke.NAME, "each benchmark, as short as it can be: samples, rows, table", "x86-numa", bench_smoke.run),

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Memory is compacted, demoted, promoted, allocated in contiguous blocks and taken offline at the same time, with each
+# migrator in turn, while integrity checks every byte. Prints KTAP.
+#
+#   compaction.sh SECONDS INTEGRITY MIGRATOR...
+#
+# SECONDS: for all migrators together. INTEGRITY: the program. MIGRATOR: off, or one that is loaded.
+set -u
+
+here=$(dirname "$0")
+# shellcheck source=guest/scripts/ktap.sh
+. "$here/ktap.sh"
+# shellcheck source=guest/scripts/soak-actions.sh
+. "$here/soak-actions.sh"
+seconds=$1 integrity=$2
+shift 2
+migration=/sys/kernel/mm/migration
+reasons=$migration/stats/reasons
+cma=/sys/kernel/debug/cma/reserved
+# shellcheck disable=SC2034 # soak-actions.sh
+watch=-
+work=/tmp/ferry-compaction
+cgroup=$work/cgroup
+actions="compact contiguous memory_hotplug demote"
+moved="compaction memory_hotplug demotion numa_misplaced"
+# integrity's own record of a boot's first allocations: see suites/integrity.py.
+leak_kb=1048576
+
+compact() {
+	echo 1 >/proc/sys/vm/compact_memory
+}
+
+# 32 MiB, from a region that movable memory fills.
+contiguous() {
+	[ -e $cma ] && echo 8192 >$cma/alloc && echo 8192 >$cma/free
+}
+
+# Reclaim demotes, since the fast node has a slower one below it.
+demote() {
+	[ -e "$cgroup/stressors" ] && echo 16M >"$cgroup/stressors/memory.reclaim"
+} 2>/dev/null
+
+set_up() {
+	mkdir -p $work && mount -t tmpfs compaction $work && mkdir $cgroup && mount -t cgroup2 compaction $cgroup || return 1
+	echo +memory >$cgroup/cgroup.subtree_control && mkdir $cgroup/stressors || return 1
+	echo 1 >/sys/kernel/mm/numa/demotion_enabled && echo 2 >/proc/sys/kernel/numa_balancing || return 1
+	echo 1 >$migration/runs && find_block
+}
+
+vmstat() {
+	awk -v name="$1" '$1 == name { print $2 }' /proc/vmstat
+}
+
+# The pages that all reasons together have moved.
+all_moved() {
+	cat $reasons/*/moved_pages | awk '{ all += $1 } END { printf "%.0f\n", all }'
+}
+
+# turn MIGRATOR: integrity for its share of the time.
+turn() {
+	echo "$1" >$migration/migrator
+	(
+		echo 0 >$cgroup/stressors/cgroup.procs
+		exec "$integrity" --seconds $((seconds / turns)) --only read,write,fork,mprotect,split --leak-kb $leak_kb
+	) >$work/output 2>&1
+	status=$?
+	[ $status -eq 0 ] || sed 's/^/# /' $work/output
+	report "every byte is right with migrator $1" $status "see above"
+}
+
+echo "KTAP version 1"
+turns=$#
+# shellcheck disable=SC2086 # words
+echo "1..$(($# + 2 + $(set -- $actions && echo $#) + $(set -- $moved && echo $#)))"
+set_up
+report "the kernel has tiers, cgroups and runs" $? "see the console"
+: >$work/wrong
+: >$work/busy
+for action in $actions; do
+	repeat "$action" >/dev/null 2>>$work/errors &
+done
+for migrator; do
+	turn "$migrator"
+done
+rm $work/busy
+wait
+echo off >$migration/migrator
+for action in $actions; do
+	echo "# $action: $(cat $work/"$action") times"
+	if [ "$action" = contiguous ] && [ ! -e $cma ]; then
+		skip "$action" "the kernel has no CMA"
+		continue
+	fi
+	[ "$(cat $work/"$action")" -gt 0 ]
+	report "$action" $? "it never succeeded: $(tail -n 1 $work/errors)"
+done
+for reason in $moved; do
+	[ "$(cat "$reasons/$reason/moved_pages")" -gt 0 ]
+	report "pages move for $reason" $? "none did"
+done
+# The counters of a task that is in a migration may be one list apart.
+[ "$(all_moved)" -eq "$(vmstat pgmigrate_success)" ] || sleep 2
+[ "$(all_moved)" -eq "$(vmstat pgmigrate_success)" ]
+report "the pages of all reasons add up to pgmigrate_success" $? "$(all_moved), $(vmstat pgmigrate_success)"
+exit $failed

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compaction, demotion, promotion, contiguous allocation and hot-unplug together: guest/scripts/compaction.sh."""
+
+from __future__ import annotations
+
+from ferry.suites import guest_boot
+from ferry.suites.context import Context
+from ferry.suites.guest_boot import Job
+from ferry.suites.result import Result
+from ferry.vm import guest_programs
+
+NAME = "compaction"
+SECONDS = 600
+#: If the user does not name the suite.
+SHORT_SECONDS = 30
+MIGRATORS = ("off", "kernel", "mtcopy")
+#: For each migrator: to touch the memory, to stop the stressors, and for the final checks.
+AROUND_S = 120
+#: A region that contiguous allocations take from movable memory.
+REGION = "cma=64M"
+
+
+def run(context: Context) -> list[Result]:
+    kernel = guest_boot.debug_kernel(context)
+    seconds = SECONDS if context.thorough else SHORT_SECONDS
+    program = guest_programs.programs(context.board.arch)["integrity"]
+    command = guest_programs.script_line("compaction.sh", seconds, program, *MIGRATORS)
+    job = Job(NAME, NAME, command, seconds + AROUND_S * len(MIGRATORS), (guest_boot.load(kernel),))
+    return guest_boot.run_jobs(context, kernel, [job], NAME, append=(REGION,))
