@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Memory is compacted, demoted, promoted, allocated in contiguous blocks and taken offline at the same time, with each
-# migrator in turn, while integrity checks every byte. Prints KTAP.
+# Memory is compacted, demoted, promoted, allocated in contiguous blocks and taken offline at the same time, and DAMON
+# moves it, with each migrator in turn, while integrity checks every byte. Prints KTAP.
 #
 #   compaction.sh SECONDS INTEGRITY MIGRATOR...
 #
@@ -23,7 +23,7 @@ watch=-
 work=/tmp/ferry-compaction
 cgroup=$work/cgroup
 actions="compact contiguous memory_hotplug demote"
-moved="compaction memory_hotplug demotion numa_misplaced"
+moved="compaction contig_range memory_hotplug demotion numa_misplaced damon"
 # integrity's own record of a boot's first allocations: see suites/integrity.py.
 leak_kb=1048576
 
@@ -33,7 +33,7 @@ compact() {
 
 # 32 MiB, from a region that movable memory fills.
 contiguous() {
-	[ -e $cma ] && echo 8192 >$cma/alloc && echo 8192 >$cma/free
+	echo 8192 >$cma/alloc && echo 8192 >$cma/free
 }
 
 # Reclaim demotes, since the fast node has a slower one below it.
@@ -41,11 +41,40 @@ demote() {
 	[ -e "$cgroup/stressors" ] && echo 16M >"$cgroup/stressors/memory.reclaim"
 } 2>/dev/null
 
+# bounds NODE: the physical addresses of its memory, from its first memory block to its last.
+bounds() {
+	for block in /sys/devices/system/node/node"$1"/memory[0-9]*; do
+		echo "${block##*memory}"
+	done | sort -n | sed -n '1p;$p' | tr '\n' ' '
+}
+
+# DAMON migrates what was not accessed lately from the fast node to the slow one.
+start_damon() {
+	damon=/sys/kernel/mm/damon/admin/kdamonds
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(bounds 0)
+	size=$((0x$(cat /sys/devices/system/memory/block_size_bytes)))
+	echo 1 >$damon/nr_kdamonds && echo 1 >$damon/0/contexts/nr_contexts || return 1
+	damon=$damon/0
+	echo paddr >$damon/contexts/0/operations && echo 1 >$damon/contexts/0/targets/nr_targets || return 1
+	echo 1 >$damon/contexts/0/targets/0/regions/nr_regions || return 1
+	echo $(($1 * size)) >$damon/contexts/0/targets/0/regions/0/start || return 1
+	echo $((($2 + 1) * size)) >$damon/contexts/0/targets/0/regions/0/end || return 1
+	echo 1 >$damon/contexts/0/schemes/nr_schemes || return 1
+	scheme=$damon/contexts/0/schemes/0
+	echo migrate_cold >$scheme/action && echo 1 >$scheme/target_nid || return 1
+	for limit in sz nr_accesses age; do
+		echo 0 >$scheme/access_pattern/$limit/min || return 1
+	done
+	echo $((1 << 40)) >$scheme/access_pattern/sz/max && echo 0 >$scheme/access_pattern/nr_accesses/max || return 1
+	echo 1000000 >$scheme/access_pattern/age/max && echo on >$damon/state
+}
+
 set_up() {
 	mkdir -p $work && mount -t tmpfs compaction $work && mkdir $cgroup && mount -t cgroup2 compaction $cgroup || return 1
 	echo +memory >$cgroup/cgroup.subtree_control && mkdir $cgroup/stressors || return 1
 	echo 1 >/sys/kernel/mm/numa/demotion_enabled && echo 2 >/proc/sys/kernel/numa_balancing || return 1
-	echo 1 >$migration/runs && find_block
+	echo 1 >$migration/runs && find_block && start_damon
 }
 
 vmstat() {
@@ -74,7 +103,7 @@ turns=$#
 # shellcheck disable=SC2086 # words
 echo "1..$(($# + 2 + $(set -- $actions && echo $#) + $(set -- $moved && echo $#)))"
 set_up
-report "the kernel has tiers, cgroups and runs" $? "see the console"
+report "the kernel has tiers, cgroups, runs and DAMON" $? "see the console"
 : >$work/wrong
 : >$work/busy
 for action in $actions; do
@@ -85,13 +114,10 @@ for migrator; do
 done
 rm $work/busy
 wait
+echo off >$damon/state
 echo off >$migration/migrator
 for action in $actions; do
 	echo "# $action: $(cat $work/"$action") times"
-	if [ "$action" = contiguous ] && [ ! -e $cma ]; then
-		skip "$action" "the kernel has no CMA"
-		continue
-	fi
 	[ "$(cat $work/"$action")" -gt 0 ]
 	report "$action" $? "it never succeeded: $(tail -n 1 $work/errors)"
 done

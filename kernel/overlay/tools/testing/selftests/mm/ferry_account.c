@@ -230,4 +230,47 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 120)
 	EXPECT_GE(time.group, time.helpers + time.wall / 4);
 }
 
+static int write_cgroup(const char *file, const char *value)
+{
+	char path[128];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s%s", tree, file);
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	err = write(fd, value, strlen(value)) < 0;
+	close(fd);
+	return err;
+}
+
+/*
+ * cpu.max bounds the time for which the tasks of a cgroup run. The time of the
+ * helpers is charged to the cgroup, but does not count against the limit.
+ */
+TEST_F_TIMEOUT(account, cpu_max_is_for_tasks, 120)
+{
+	struct times before, time = {};
+
+	if (write_cgroup("/cgroup.subtree_control", "+cpu") ||
+	    write_cgroup("/mover/cpu.max", "40000 200000"))
+		SKIP(return, "no limits of CPU time");
+	ASSERT_EQ(write_file("mtcopy/threads", "4"), 0);
+	ASSERT_EQ(write_file("migrator", "mtcopy"), 0);
+	for (int round = 0; round < ROUNDS && !time.helpers; round++) {
+		before = now();
+		for (int i = 0; i < MOVES; i++)
+			ASSERT_EQ(move(self->memory, i % 2), 0);
+		time = since(before);
+	}
+	TH_LOG("%lld us, %lld of helpers; charged: task %lld, group %lld",
+	       time.wall / 1000, time.helpers / 1000, time.task / 1000,
+	       time.group / 1000);
+	if (time.helpers < 2 * TICK_NS)
+		SKIP(return, "no CPU was idle");
+	/* A period's time may be used at its end, and the next at once. */
+	EXPECT_LE(time.task - time.helpers, time.wall / 5 + 4 * TICK_NS);
+	EXPECT_GE(time.group, time.helpers);
+}
+
 TEST_HARNESS_MAIN
