@@ -53,7 +53,7 @@ wait_channels() {
 }
 
 echo "KTAP version 1"
-echo "1..19"
+echo "1..20"
 insmod "$dcbm"
 report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
@@ -104,6 +104,20 @@ descriptors=$(($(count descriptors) - descriptors))
 echo "# $irqs interrupts, $descriptors descriptors, $transfers transfers of 2 MiB folios over $total channels"
 [ "$irqs" -gt 0 ] && [ "$irqs" -le "$transfers" ]
 report "at most one interrupt a transfer" $? "$irqs in $transfers transfers"
+
+# The pages of 32 MiB, there and back, in the events of the task's control group.
+group=/tmp/ferry-dma
+mkdir -p $group && mount -t cgroup2 dma $group && echo +memory >$group/cgroup.subtree_control && mkdir $group/mover
+before=$(count copied_bytes)
+(
+	echo 0 >$group/mover/cgroup.procs
+	move 2m 32m
+)
+bytes=$(($(count copied_bytes) - before))
+pages=$(awk '$1 == "pgmigrate_dma" { print $2 }' $group/mover/memory.stat)
+rmdir $group/mover && umount $group
+[ "$pages" -gt 0 ] && [ $((pages * 4096)) -eq "$bytes" ]
+report "the control group's events have the pages that channels copied" $? "$pages pages, $bytes bytes"
 
 # verifies MODE BYTES: the CPU compares so many bytes of each 2 MiB folio.
 verifies() {
