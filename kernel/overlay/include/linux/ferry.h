@@ -264,7 +264,7 @@ static inline bool ferry_batch_full(unsigned int nr_folios,
  * @stock:	their number without a migrator
  * @max:	the most that the caller can use
  *
- * A migrator gains more from a long list, and so do runs: see mm/ferry/select.c.
+ * Offload migrators and runs gain more from a long list.
  *
  * Context: any.
  * Return: @stock, or up to FERRY_LIST_PAGES.

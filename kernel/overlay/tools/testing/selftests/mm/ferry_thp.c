@@ -61,7 +61,8 @@ static long shootdowns(void)
 		if (!at)
 			continue;
 		sum = 0;
-		for (at += 4; number = strtol(at, &end, 10), end != at; at = end)
+		for (at += 4; number = strtol(at, &end, 10), end != at;
+		     at = end)
 			sum += number;
 	}
 	if (file)
@@ -140,8 +141,7 @@ static void *read_all_the_time(void *unused)
 	return NULL;
 }
 
-FIXTURE(thp)
-{
+FIXTURE(thp) {
 	char *area;
 	char before[256];
 };

@@ -89,22 +89,22 @@ static uint64_t read_u64(const char *path, uint64_t index)
 	return value;
 }
 
-static uint64_t page_flags(const char *page)
+static uint64_t page_flags(const char *address)
 {
 	uint64_t entry = read_u64("/proc/self/pagemap",
-				  (uintptr_t)page / page_size);
+				  (uintptr_t)address / page_size);
 	uint64_t pfn = entry & ((UINT64_C(1) << 55) - 1);
 
 	return pfn ? read_u64("/proc/kpageflags", pfn) : 0;
 }
 
-/* Is the memory from @page on a folio of FOLIO_SIZE? */
-static bool is_whole(const char *page)
+/* Is the memory from @start on a folio of FOLIO_SIZE? */
+static bool is_whole(const char *start)
 {
-	if (!(page_flags(page) & KPF_COMPOUND_HEAD))
+	if (!(page_flags(start) & KPF_COMPOUND_HEAD))
 		return false;
 	for (size_t at = page_size; at < FOLIO_SIZE; at += page_size)
-		if (!(page_flags(page + at) & KPF_COMPOUND_TAIL))
+		if (!(page_flags(start + at) & KPF_COMPOUND_TAIL))
 			return false;
 	return true;
 }
@@ -153,8 +153,7 @@ static long move_to(char *memory, int node)
 	return move_all(memory, node, MPOL_MF_MOVE);
 }
 
-FIXTURE(mthp)
-{
+FIXTURE(mthp) {
 	char enabled[16];
 	char *memory;
 	long partial;
