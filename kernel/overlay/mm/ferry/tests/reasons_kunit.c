@@ -186,6 +186,23 @@ static void reasons_unregister(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ferry_register(&first), 0);
 }
 
+/* Callers collect more for a migrator that gains from it, and for runs. */
+static void reasons_long_lists(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_DEMOTION, 32, 1024), 32);
+	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "kernel"), 0);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_DEMOTION, 32, 1024), 32);
+	KUNIT_EXPECT_EQ(test, ferry_select(MR_COMPACTION, first.name), 0);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_DEMOTION, 32, 1024), 32);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_COMPACTION, 32, 1024), 512);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_COMPACTION, 32, 64), 64);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_COMPACTION, 32, 8), 32);
+	ferry_want_long_lists(true);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_DEMOTION, 32, 1024), 512);
+	ferry_want_long_lists(false);
+	KUNIT_EXPECT_EQ(test, ferry_list_pages(MR_DEMOTION, 32, 1024), 32);
+}
+
 /* 256 KiB are due after 250 ms, of which a burst may be forgiven. */
 static void limit_is_obeyed(struct kunit *test)
 {
@@ -252,6 +269,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_copy_by_their_own),
 	KUNIT_CASE(reasons_enable_once),
 	KUNIT_CASE(reasons_unregister),
+	KUNIT_CASE(reasons_long_lists),
 	KUNIT_CASE(limit_is_obeyed),
 	KUNIT_CASE(slice_follows_pause),
 	KUNIT_CASE(slice_is_of_the_reason),
