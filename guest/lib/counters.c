@@ -12,6 +12,9 @@
 #include "sysfs.h"
 #include "util.h"
 
+#define REASON_PREFIX "moved_for_"
+#define REST_NS 5000000
+
 /* Only kernels with CONFIG_DEBUG_TLBFLUSH have nr_tlb_*. */
 static const char *const vmstat_names[] = {
 	"nr_tlb_remote_flush", "nr_tlb_remote_flush_received", "nr_tlb_local_flush_all",
@@ -85,15 +88,56 @@ static void read_migrc(struct counters *counters)
 		closedir(dir);
 }
 
+#define REASONS_DIR MIGRATION_DIR "/stats/reasons"
+
+static void read_reasons(struct counters *counters)
+{
+	DIR *dir = opendir(REASONS_DIR);
+	struct dirent *entry;
+	char path[sizeof(REASONS_DIR) + 300], value[32];
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), REASONS_DIR "/%s/moved_pages", entry->d_name);
+		if (entry->d_name[0] != '.' && sysfs_read_line(path, value, sizeof(value)))
+			add(counters, REASON_PREFIX, entry->d_name, strtoull(value, NULL, 10));
+	}
+	if (dir)
+		closedir(dir);
+}
+
 void counters_read(struct counters *counters)
 {
 	counters->count = 0;
 	read_shootdowns(counters);
 	read_vmstat(counters);
+	read_reasons(counters);
 	read_migrc(counters);
 }
 
-static uint64_t value_of(const struct counters *counters, const char *name)
+/* Whether the pages moved for each reason add up to all that moved; true if the kernel does not count by reason. */
+static bool adds_up(const struct counters *counters)
+{
+	size_t length = strlen(REASON_PREFIX), reasons = 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < counters->count; i++)
+		if (!strncmp(counters->counter[i].name, REASON_PREFIX, length)) {
+			sum += counters->counter[i].value;
+			reasons++;
+		}
+	return !reasons || sum == counters_value(counters, "pgmigrate_success");
+}
+
+void counters_read_at_rest(struct counters *counters, unsigned int tries)
+{
+	counters_read(counters);
+	while (!adds_up(counters) && --tries) {
+		sleep_ns(REST_NS);
+		counters_read(counters);
+	}
+}
+
+uint64_t counters_value(const struct counters *counters, const char *name)
 {
 	for (size_t i = 0; i < counters->count; i++)
 		if (!strcmp(counters->counter[i].name, name))
@@ -103,7 +147,7 @@ static uint64_t value_of(const struct counters *counters, const char *name)
 
 uint64_t counters_delta(const struct counters *before, const struct counters *after, const char *name)
 {
-	return value_of(after, name) - value_of(before, name);
+	return counters_value(after, name) - counters_value(before, name);
 }
 
 void counters_print(struct json *json, const char *prefix, const struct counters *before,

@@ -20,9 +20,19 @@ struct counters {
 
 /*
  * Read all counters that this kernel has: "ipis", the TLB shootdown interrupts of all CPUs; those of /proc/vmstat by
- * their names; those of migrc by their names with "migrc_" before.
+ * their names; "moved_for_" and a reason of migration, the pages that moved for it; those of migrc by their names with
+ * "migrc_" before.
  */
 void counters_read(struct counters *counters);
+
+/*
+ * The same, between two migrations: the kernel counts a move in two places, one after the other, so the reading is
+ * repeated until the pages of all reasons add up to pgmigrate_success, or `tries` were in vain.
+ */
+void counters_read_at_rest(struct counters *counters, unsigned int tries);
+
+/* A counter; 0 if the kernel lacks it. */
+uint64_t counters_value(const struct counters *counters, const char *name);
 
 /* The growth of a counter between two readings; 0 if the kernel lacks it. */
 uint64_t counters_delta(const struct counters *before, const struct counters *after, const char *name);

@@ -15,12 +15,14 @@
 #include "../count/command.h"
 #include "../integrity/span.h"
 #include "../movebench/pattern.h"
-#include "../stallbench/histogram.h"
+#include "../tierbench/tenants.h"
+#include "../tierbench/touch.h"
 #include "../tlbbench/lookup.h"
 #include "../tlbbench/processes.h"
 #include "../tlbbench/readers.h"
 #include "cmdline.h"
 #include "folio.h"
+#include "histogram.h"
 #include "sysfs.h"
 #include "tests.h"
 #include "util.h"
@@ -366,6 +368,57 @@ static void test_histogram(void)
 	check_true(more.longest == UINT64_MAX, "the longest duration has a bucket");
 }
 
+/* The share of touches, in 1,000, that are in the window that the hot set has taken. */
+static unsigned int touches_in(struct touched *touched, unsigned int shift, size_t window)
+{
+	unsigned int inside = 0;
+
+	for (int i = 0; i < 10000; i++)
+		inside += touch_choose(touched, shift) / touched->hot_pages == window;
+	return inside / 10;
+}
+
+static void test_touch(void)
+{
+	struct touched touched;
+
+	touch_open(&touched, 4 * BYTES, BYTES, 1);
+	check_true(touches_in(&touched, 2, 2) > 980 && touches_in(&touched, 2, 2) < 1000,
+		   "most touches are in the hot set, and some are anywhere");
+	check_true(touches_in(&touched, 7, 3) > 980, "the hot set moves on, and after the last window to the first");
+	check_true(touch_page(&touched, 5) && touch_page(&touched, 5), "a page holds the word of the last touch");
+	memset(touched.base + 5 * PAGE_BYTES, 0, PAGE_BYTES);
+	check_true(!touch_page(&touched, 5), "a page that has lost it is seen");
+	free(touched.written);
+	munmap(touched.base, 4 * BYTES);
+}
+
+static const struct tenants_memory each = { 4 * BYTES, BYTES };
+
+static void lose_tenant(void)
+{
+	tenants_start(2, &each, false);
+	tenants_check();
+	kill(tenants_pids()[1], SIGKILL);
+	waitid(P_PID, tenants_pids()[1], NULL, WEXITED | WNOWAIT);
+	tenants_check();
+}
+
+static void test_tenants(void)
+{
+	uint64_t touches;
+
+	check_true(status_of(lose_tenant) == EXIT_FAILED, "a tenant that ends is seen");
+	tenants_start(2, &each, false);
+	tenants_resume();
+	sleep_ns(READING_NS / 10);
+	tenants_pause();
+	touches = tenant_histogram(0)->total;
+	check_true(touches && tenant_histogram(1)->total, "each tenant touches its memory");
+	sleep_ns(READING_NS / 10);
+	check_true(tenant_histogram(0)->total == touches, "and rests when it is told to");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -383,6 +436,8 @@ int main(void)
 	test_reading();
 	test_processes();
 	test_command();
+	test_touch();
+	test_tenants();
 	free(memory);
 	return failures ? EXIT_FAILED : EXIT_PASSED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Durations, counted in buckets that are at most 3 % wide. */
-#ifndef STALLBENCH_HISTOGRAM_H
-#define STALLBENCH_HISTOGRAM_H
+#ifndef GUEST_HISTOGRAM_H
+#define GUEST_HISTOGRAM_H
 
 #include <stdint.h>
 

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Start a redis-server with groups of keys in it, and run a command with its process ID and the command that loads one
+# group, which becomes the hot set.
+#
+#   redis-tier.sh SERVER BENCHMARK GROUPS KEYS BYTES REQUESTS COMMAND...
+#
+# SERVER and BENCHMARK are shell commands. Each group has KEYS keys, and values of BYTES each. The load is one client
+# that reads REQUESTS random keys of the group with the number $SHIFT, modulo GROUPS, one after the other, so that each
+# request that waits counts. COMMAND gets the options --pid and --command. Exit status: COMMAND's, or 4 if the server
+# does not start.
+set -u
+
+# shellcheck source=guest/scripts/redis-start.sh
+. "$(dirname "$0")/redis-start.sh"
+
+server=$1
+benchmark=$2
+groups=$3
+keys=$4
+bytes=$5
+requests=$6
+shift 6
+
+start_redis "$server"
+# The server makes the keys itself: by requests this would take minutes on an emulated machine. Their numbers have 12
+# digits, as redis-benchmark's __rand_int__ has.
+make="local value = string.rep(\"x\", $bytes)
+for group = 0, $groups - 1 do
+	for key = 0, $keys - 1 do
+		redis.call(\"SET\", string.format(\"key:%d:%012d\", group, key), value)
+	end
+end"
+fill_redis "$benchmark -s $socket -n 1 -c 1 -q EVAL '$make' 0"
+# shellcheck disable=SC2016 # COMMAND sets SHIFT.
+"$@" --pid "$pid" --command "$benchmark -s $socket -n $requests -r $keys -c 1 \
+	GET key:\$((SHIFT % $groups)):__rand_int__"
