@@ -24,7 +24,8 @@ COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", EVENTS})
 #: Units in words; gbps is 10^9 bytes a second.
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
               "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s",
-              "requests_per_second": "requests/s", EVENTS: "IPIs per 1,000 migrated pages"}
+              "requests_per_second": "requests/s", "touches_per_second": "touches/s",
+              EVENTS: "IPIs per 1,000 migrated pages"}
 
 #: How each kind of figure may be used; shown with every table and on every plot.
 KIND_NOTES = {
@@ -233,6 +234,39 @@ class StallRow(Row, total=False):
     """That did not move, in a round trip of all memory."""
     figures: dict[str, list[float]]
     """Of every good sample, by the key of the figure."""
+    ratios: dict[str, Ratio | None]
+    """By the key of the figure; above 1 is better."""
+
+
+class TieringRow(Row, total=False):
+    """A row of `ferry bench tiering`. Figures are medians over the samples; ratios are to the baseline's samples."""
+
+    policy: str
+    touches_per_second: float | None
+    """Of all tenants together; like the next two, of the workload `tenants`."""
+    slowest_touches_per_second: float | None
+    """Of the slowest tenant of each sample."""
+    tenants: list[float]
+    """The touches a second of each."""
+    requests_per_second: float | None
+    """Of the workload `redis`."""
+    promotions: float | None
+    """Pages in a sample, like the next two."""
+    demotions: float | None
+    migrated_pages: float | None
+    promotions_per_second: float | None
+    shootdowns: float | None
+    """Interrupts for TLB shootdowns of all CPUs in a sample."""
+    shootdowns_per_1000_pages: float | None
+    """Per 1,000 migrated pages."""
+    p50_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    max_us: float | None
+    by_reason: dict[str, int]
+    """Pages that moved for each reason in all good samples together; none on the unpatched kernel."""
+    figures: dict[str, list[float | None]]
+    """Of every good sample, by the key of the figure; those of a tenant as `tenant_N`."""
     ratios: dict[str, Ratio | None]
     """By the key of the figure; above 1 is better."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.results import breakdown_table, stall_table, tlb_table
+from ferry.results import breakdown_table, stall_table, tiering_table, tlb_table
 from ferry.results.document import (
     KIND_NOTES,
     UNIT_NAMES,
@@ -35,7 +35,11 @@ def output(documents: Sequence[Document]) -> Output:
 
 def grids(document: Document) -> list[Grid]:
     """The tables for people."""
-    return breakdown_table.grids(document) if document["bench"] == breakdown_table.NAME else [grid(document)]
+    if document["bench"] == breakdown_table.NAME:
+        return breakdown_table.grids(document)
+    if document["bench"] == tiering_table.NAME:
+        return tiering_table.grids(document)
+    return [grid(document)]
 
 
 def grid(document: Document) -> Grid:
@@ -122,5 +126,6 @@ def record(document: Document, row: Row) -> Record:
         "failures": len(row["failures"]),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
         **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),
+        **(tiering_table.extra(row) if document["bench"] == tiering_table.NAME else {}),
         **(breakdown_table.extra(row) if document["bench"] == breakdown_table.NAME else {}),
     }

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`ferry bench tiering`: how fast the users of memory are while the kernel moves it between two tiers."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ferry import boards
+from ferry.bench import experiment, guest_samples, move_pages, plan, tierbench, tiering_rows, tlb_plan
+from ferry.bench.plan import STOCK, Choice, Config
+from ferry.bench.tierbench import Load
+from ferry.boards import Board
+from ferry.errors import UsageError
+from ferry.kernel import build
+from ferry.kernel.build import Kernel
+from ferry.results import stats
+from ferry.results.document import Document
+
+NAME = "tiering"
+#: Of the fast to the slow node: an emulated machine fills the fast one, and moves a part of it in a sample, in seconds.
+RATIO = "1:3"
+SAMPLES = 15
+LOAD, QUICK_LOAD = Load(8000, 4000, 3000), Load(4000, 4000, 1500)
+#: Far more than any sample took, so that only a guest that hangs reaches it.
+SLOWEST_SAMPLE_S = 120
+SILENCE_S = 240
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sweep: `samples` of each configuration, workload and policy, over all boots of its kernel."""
+
+    workloads: tuple[str, ...]
+    policies: tuple[str, ...]
+    configs: tuple[Config, ...]
+    load: Load
+    samples: int
+    boots: int
+    vs_stock: bool
+
+    @property
+    def samples_per_boot(self) -> int:
+        return -(-self.samples // self.boots)
+
+    @property
+    def chosen(self) -> list[Config]:
+        """The configurations of all kernels, the baseline first."""
+        return [STOCK] * self.vs_stock + list(self.configs)
+
+    @property
+    def cases(self) -> list[tuple[str, str]]:
+        """Each workload under each policy."""
+        return list(itertools.product(self.workloads, self.policies))
+
+
+def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The options of this bench."""
+    parser = sub.add_parser(NAME, help="measure the users of memory that moves between a fast and a slow node")
+    add = parser.add_argument
+    add("--board", default=tlb_plan.TIERED, choices=(tlb_plan.TIERED,), help=f"default: {tlb_plan.TIERED}")
+    add("--quick", action="store_true", help="less load a sample, and no more samples and boots than needed")
+    add("--baseline", default="off", choices=("off", "stock"),
+        help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
+    add("--policy", type=plan.listed(plan.one_of(tierbench.POLICIES)), metavar="LIST",
+        help="numab: NUMA balancing promotes, reclaim demotes; damon: schemes of DAMON do both (default: both)")
+    add("--workload", type=plan.listed(plan.one_of(tierbench.WORKLOADS)), metavar="LIST",
+        help="tenants: processes whose hot sets move; redis: redis-benchmark (default: both)")
+    add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
+        help="off, kernel, mtcopy (default: off; it is always measured)")
+    add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
+    add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
+        help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
+    add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 if quick)")
+    return parser
+
+
+def plan_for(args: argparse.Namespace, board: Board) -> Plan:
+    """The plan for the options. Raises UsageError if it could not support a comparison."""
+    samples = args.samples if args.samples is not None else stats.MIN_SAMPLES if args.quick else SAMPLES
+    if samples < stats.MIN_SAMPLES:
+        raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",
+                         hint=f"--samples {stats.MIN_SAMPLES}")
+    vs_stock = args.baseline == "stock"
+    configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
+                                  channels=[board.channels], runs=args.runs))
+    return Plan(tuple(dict.fromkeys(args.workload or tierbench.WORKLOADS)),
+                tuple(dict.fromkeys(args.policy or tierbench.POLICIES)), configs, QUICK_LOAD if args.quick else LOAD,
+                samples, boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
+
+
+def machine(name: str) -> Board:
+    """The board with nodes that can be filled in seconds."""
+    return tlb_plan.tiered(boards.load(name), RATIO)
+
+
+def bench(args: argparse.Namespace, run_dir: Path) -> Document:
+    """Build the kernels and measure."""
+    board = machine(args.board)
+    chosen = plan_for(args, board)
+    kernels = {name: build.build(board, name) for name in ["stock"] * chosen.vs_stock + ["ferry"]}
+    described = {**asdict(chosen), "nodes": [asdict(node) for node in board.nodes]}
+    document = experiment.document(NAME, board, "stock" if chosen.vs_stock else "off", kernels, described)
+    order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}
+    boots = [one_boot(chosen, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
+    expected = chosen.boots * (chosen.samples_per_boot + 1) * len(chosen.cases) * len(chosen.chosen)
+    document["warnings"] += experiment.run(boots, run_dir, f"tiering on {board.name}", expected)
+    tiering_rows.fill(document, chosen.chosen, chosen.cases, chosen.samples_per_boot, outcomes(chosen, order, run_dir))
+    return document
+
+
+def outcomes(chosen: Plan, order: Mapping[str, tuple[int, str]], run_dir: Path) -> list[tiering_rows.Run]:
+    """What each boot left of each workload and policy; `order` has the number and the kernel of each boot."""
+    return [tiering_rows.Run(number, kernel, case, tierbench.outcome(experiment.share_of(run_dir, name), *case))
+            for name, (number, kernel) in order.items() for case in chosen.cases]
+
+
+def one_boot(chosen: Plan, board: Board, kernel: Kernel, name: str, kernel_name: str) -> experiment.Boot:
+    """A boot that measures each workload under each policy."""
+    configs = [config for config in chosen.chosen if config.kernel == kernel_name]
+    modules = move_pages.insmods(kernel, move_pages.modules_of(board, configs))
+    script = tierbench.script(chosen.workloads, chosen.policies, configs, chosen.load, chosen.samples_per_boot, modules)
+    runs = len(chosen.cases) * len(configs) * (1 + chosen.samples_per_boot)
+    return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
+                           timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)
