@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * DAMON, by its files in sysfs (Documentation/admin-guide/mm/damon/usage.rst): one kdamond monitors the address spaces
- * of some processes, and has two schemes. migrate_hot moves accessed memory to the fast node while that has room,
- * migrate_cold moves other memory to the slow one while the fast one has little room.
+ * DAMON, by its files in sysfs (Documentation/admin-guide/mm/damon/usage.rst), set up as samples/damon/mtier.c does: one
+ * kdamond monitors the memory of the slow node, and its scheme migrate_hot moves accessed pages to the fast node while
+ * that has room; another monitors the fast node, and its scheme migrate_cold moves other pages to the slow node while
+ * the fast one has little room.
  */
 #ifndef TIERBENCH_DAMON_H
 #define TIERBENCH_DAMON_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Pages that each scheme has moved since the start. */
 struct damon_moved {
@@ -16,11 +16,11 @@ struct damon_moved {
 	uint64_t cold;
 };
 
-/* Ends the program with EXIT_MISSING if the kernel has no DAMON, or cannot monitor virtual addresses. */
+/* Ends the program with EXIT_MISSING if the kernel has no DAMON. */
 void damon_require(void);
 
 /* Until the program exits. Ends it with EXIT_FAILED if the kernel refuses a value. */
-void damon_start(const pid_t *pids, unsigned int count, int fast, int slow);
+void damon_start(int fast, int slow);
 
 struct damon_moved damon_moved(void);
 

@@ -181,7 +181,6 @@ int main(int argc, char **argv)
 {
 	static struct options options;
 	struct json json;
-	pid_t pid;
 
 	options_parse(&options, argc, argv);
 	if (geteuid())
@@ -190,13 +189,8 @@ int main(int argc, char **argv)
 	node_require("--to", options.to);
 	config_list_try(&options.configs);
 	policy_apply(&options);
-	pid = options.pid;
-	if (pid) {
-		policy_watch(&options, &pid, 1);
-	} else {
+	if (!options.pid)
 		start_tenants(&options);
-		policy_watch(&options, tenants_pids(), options.tenants);
-	}
 	for (unsigned int round = 0; round < options.warmup + options.samples; round++)
 		for (size_t i = 0; i < options.configs.count; i++)
 			take_sample(&options, &options.configs.all[i], round);

@@ -21,10 +21,5 @@ void policy_apply(const struct options *options)
 	/* Reclaim would demote beside DAMON. */
 	if (!sysfs_set_until_exit("/sys/kernel/mm/numa/demotion_enabled", "false"))
 		die(EXIT_FAILED, "demotion_enabled: %m");
-}
-
-void policy_watch(const struct options *options, const pid_t *pids, unsigned int count)
-{
-	if (options->policy == POLICY_DAMON)
-		damon_start(pids, count, options->from, options->to);
+	damon_start(options->from, options->to);
 }

@@ -28,8 +28,9 @@ def event(name: str, turn: int, touches: int, p99_ns: int, **more: object) -> di
     """A sample of two seconds in which 600 pages moved."""
     return {"event": "sample", "policy": "numab", "config": name, "round": turn, "warmup": False, "ns": 2_000_000_000,
             "touches_0": touches, "touches_1": touches, "touches_2": touches // 2, "p50_ns": 500, "p99_ns": p99_ns,
-            "p999_ns": 2 * p99_ns, "max_ns": 3 * p99_ns, "promotions": 400, "demotions": 200, "ipis": 60, "pgmigrate_success": 600,
-            "moved_for_numa_misplaced": 400, "moved_for_demotion": 200, "moved_for_damon": 0, **more}
+            "p999_ns": 2 * p99_ns, "max_ns": 3 * p99_ns, "promotions": 400, "demotions": 200, "ipis": 60,
+            "pgmigrate_success": 600, "moved_for_numa_misplaced": 400, "moved_for_demotion": 200,
+            "moved_for_damon": 0, **more}
 
 
 def outcome(tmp_path: Path, sides: dict[str, tuple[int, int]], status: int = 0, stderr: str = "tierbench: made up\n",
