@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * DAMON, by its files in sysfs (Documentation/admin-guide/mm/damon/usage.rst), set up as samples/damon/mtier.c does: one
- * kdamond monitors the memory of the slow node, and its scheme migrate_hot moves accessed pages to the fast node while
- * that has room; another monitors the fast node, and its scheme migrate_cold moves other pages to the slow node while
- * the fast one has little room.
+ * DAMON, by its files in sysfs (Documentation/admin-guide/mm/damon/usage.rst), set up as samples/damon/mtier.c does.
+ * One kdamond monitors the memory of the slow node, and its scheme migrate_hot moves accessed pages to the fast node
+ * while that has room; another monitors the fast node, and its scheme migrate_cold moves other pages to the slow node
+ * while the fast one has little room.
  */
 #ifndef TIERBENCH_DAMON_H
 #define TIERBENCH_DAMON_H

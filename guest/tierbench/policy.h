@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What moves memory between the nodes. */
+/* The policies by which the kernel moves memory between the nodes. */
 #ifndef TIERBENCH_POLICY_H
 #define TIERBENCH_POLICY_H
 

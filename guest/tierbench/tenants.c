@@ -132,11 +132,6 @@ void tenants_start(unsigned int count, const struct tenants_memory *each, bool c
 	wait_for(true);
 }
 
-const pid_t *tenants_pids(void)
-{
-	return pids;
-}
-
 void tenants_resume(void)
 {
 	for (unsigned int i = 0; i < tenant_count; i++)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "histogram.h"
 
@@ -22,9 +21,6 @@ struct tenants_memory {
  * and removes their groups.
  */
 void tenants_start(unsigned int count, const struct tenants_memory *each, bool cgroups);
-
-/* Their process IDs, in the order of their numbers. */
-const pid_t *tenants_pids(void);
 
 /* From now on they touch their memory. */
 void tenants_resume(void);
