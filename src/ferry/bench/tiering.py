@@ -24,7 +24,7 @@ NAME = "tiering"
 #: Of the fast to the slow node: an emulated machine fills the fast one, and moves a part of it in a sample, in seconds.
 RATIO = "1:3"
 SAMPLES = 15
-LOAD, QUICK_LOAD = Load(8000, 4000, 3000), Load(4000, 4000, 1500)
+LOAD, QUICK_LOAD = Load(8000, 4000, 6000), Load(4000, 4000, 3000)
 #: Far more than any sample took, so that only a guest that hangs reaches it.
 SLOWEST_SAMPLE_S = 120
 SILENCE_S = 240
