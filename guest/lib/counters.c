@@ -73,16 +73,16 @@ static void read_vmstat(struct counters *counters)
 	fclose(file);
 }
 
-static void read_migrc(struct counters *counters)
+void counters_read_dir(struct counters *counters, const char *prefix, const char *path)
 {
-	DIR *dir = opendir(MIGRC_DIR "/counters");
+	DIR *dir = opendir(path);
 	struct dirent *entry;
-	char path[sizeof(MIGRC_DIR) + 300], value[32];
+	char file[512], value[32];
 
 	while (dir && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), MIGRC_DIR "/counters/%s", entry->d_name);
-		if (entry->d_name[0] != '.' && sysfs_read_line(path, value, sizeof(value)))
-			add(counters, "migrc_", entry->d_name, strtoull(value, NULL, 10));
+		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+		if (entry->d_name[0] != '.' && sysfs_read_line(file, value, sizeof(value)))
+			add(counters, prefix, entry->d_name, strtoull(value, NULL, 10));
 	}
 	if (dir)
 		closedir(dir);
@@ -111,7 +111,7 @@ void counters_read(struct counters *counters)
 	read_shootdowns(counters);
 	read_vmstat(counters);
 	read_reasons(counters);
-	read_migrc(counters);
+	counters_read_dir(counters, "migrc_", MIGRC_DIR "/counters");
 }
 
 /* Whether the pages moved for each reason add up to all that moved; true if the kernel does not count by reason. */

@@ -34,6 +34,12 @@ void counters_read_at_rest(struct counters *counters, unsigned int tries);
 /* A counter; 0 if the kernel lacks it. */
 uint64_t counters_value(const struct counters *counters, const char *name);
 
+/*
+ * Add the number in each file of a directory, by its name with `prefix` before; none if the kernel has no such
+ * directory.
+ */
+void counters_read_dir(struct counters *counters, const char *prefix, const char *path);
+
 /* The growth of a counter between two readings; 0 if the kernel lacks it. */
 uint64_t counters_delta(const struct counters *before, const struct counters *after, const char *name);
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "counters.h"
 #include "folio.h"
 #include "full.h"
 #include "json.h"
@@ -13,6 +14,9 @@
 #include "options.h"
 #include "touch.h"
 #include "util.h"
+
+/* How long the folios of each batch stayed locked, of the reason of both move_pages(2) and migrate_pages(2). */
+#define LOCKED_DIR MIGRATION_DIR "/stats/reasons/syscall_or_cpuset/locked"
 
 struct bench {
 	struct options options;
@@ -25,6 +29,7 @@ struct sample {
 	uint64_t ns;
 	unsigned int legs;	/* moves of all memory to the other node */
 	uint64_t failed;	/* pages that did not move */
+	struct counters locked_before, locked_after;	/* none on a kernel without LOCKED_DIR */
 };
 
 /* Touch the memory while it moves there and back. */
@@ -111,6 +116,7 @@ static void print_sample(const struct options *options, const struct config *con
 	json_int(&json, "ns", sample->ns);
 	json_int(&json, "round_trips", sample->legs / 2);
 	json_int(&json, "pages_failed", sample->failed);
+	counters_print(&json, "", &sample->locked_before, &sample->locked_after);
 	if (options->pid) {
 		json_text(&json, "output", output);
 	} else {
@@ -138,12 +144,14 @@ static void open_memory(struct bench *bench)
 static void take_sample(struct bench *bench, const struct config *config, unsigned int round)
 {
 	static struct histogram waits;
+	struct counters before = { 0 };
 	struct sample sample;
 	char output[128];
 
 	waits = (struct histogram){ 0 };
 	config_apply(config);
 	snprintf(output, sizeof(output), "%s.%u.out", config->label, round);
+	counters_read_dir(&before, "locked_", LOCKED_DIR);
 	if (bench->options.pid) {
 		sample = move_other(&bench->options, output);
 	} else {
@@ -152,6 +160,8 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 			open_memory(bench);
 		sample = move_touched(bench, &waits);
 	}
+	sample.locked_before = before;
+	counters_read_dir(&sample.locked_after, "locked_", LOCKED_DIR);
 	print_sample(&bench->options, config, round, &sample, &waits, output);
 }
 

@@ -7,6 +7,7 @@ output of redis-benchmark of each sample, which the sample names.
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -16,27 +17,37 @@ from typing import Any
 
 from ferry.bench import guest_samples
 from ferry.bench.plan import Config
+from ferry.control import histogram
 from ferry.debian import packages
+from ferry.results import stats
+from ferry.results.document import Failure
 from ferry.vm import guest_programs
 
 PROGRAM = "stallbench"
-TOUCH, REDIS, FULL, TMPFS = "touch", "redis", "full", "tmpfs"
-WORKLOADS = (TOUCH, REDIS, FULL, TMPFS)
+TOUCH, HUGE, REDIS, FULL, TMPFS = "touch", "huge", "redis", "full", "tmpfs"
+WORKLOADS = (TOUCH, HUGE, REDIS, FULL, TMPFS)
 #: What a `ferry bench stall` without --workload measures.
 DEFAULT = (TOUCH, REDIS)
 BASE_BYTES, HUGE_BYTES = 4 << 10, 2 << 20
 #: With redis's own data about 100 MiB.
 KEYS, VALUE_BYTES = 25_000, 4096
 #: What moves in each workload, but for the program's own memory.
-TOTAL_BYTES = {TOUCH: 128 << 20, REDIS: KEYS * VALUE_BYTES, FULL: 16 * HUGE_BYTES, TMPFS: 16 * HUGE_BYTES}
-FOLIO_BYTES = {TOUCH: BASE_BYTES, REDIS: BASE_BYTES, FULL: HUGE_BYTES, TMPFS: HUGE_BYTES}
+TOTAL_BYTES = {TOUCH: 128 << 20, HUGE: 128 << 20, REDIS: KEYS * VALUE_BYTES, FULL: 16 * HUGE_BYTES,
+               TMPFS: 16 * HUGE_BYTES}
+FOLIO_BYTES = {TOUCH: BASE_BYTES, HUGE: HUGE_BYTES, REDIS: BASE_BYTES, FULL: HUGE_BYTES, TMPFS: HUGE_BYTES}
 #: Options of the workloads that are no other program's.
 OPTIONS: dict[str, tuple[str, ...]] = {
     TOUCH: (),
+    HUGE: ("--memory", "huge", "--waits", "--request-pages", "1"),
     FULL: ("--memory", "huge", "--full", "--waits", "--request-pages", "1"),
     TMPFS: ("--memory", "tmpfs", "--request-pages", "1"),
 }
 FIGURES = ("requests_per_second", "round_trips_per_second", "p50_us", "p99_us", "p999_us", "max_us")
+#: The least bound of the kernel's histogram that the time with locked folios did not exceed in 99 % of the batches, and
+#: the number of batches.
+LOCKED_P99, LOCKED_BATCHES = "locked_p99_us", "locked_batches"
+#: The reason of migration of move_pages(2) and migrate_pages(2).
+REASON = "syscall_or_cpuset"
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,20 @@ class Load:
 
 @dataclass(frozen=True)
 class Sample:
-    """One configuration under load for some seconds. `figures` has a value for each of FIGURES, and failed_folios."""
+    """One configuration under load for some seconds.
+
+    `figures` has a value for each of FIGURES, and failed_folios; LOCKED_BATCHES on a kernel that counts them, and
+    LOCKED_P99 if it is not 0: infinity where that is above the kernel's last bound.
+    """
 
     config: str
     round: int
     figures: dict[str, float]
+
+    def figure(self, key: str) -> float | None:
+        """One figure as JSON can hold it: None if the sample has none, or infinity."""
+        value = self.figures.get(key, math.inf)
+        return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -73,42 +93,94 @@ class Outcome:
 def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samples: int,
            first: Sequence[Sequence[str]]) -> str:
     """The shell commands of one boot."""
-    program = str(guest_programs.programs()[PROGRAM])
+    program = guest_programs.programs()[PROGRAM]
     lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
     for workload in workloads:
-        words = [program, "--samples", str(samples), "--warmup", "1"]
-        words += [word for config in configs for word in ("--config", config.argument)]
+        words = [*repeated(program, configs, samples), "--warmup", "1"]
         if workload in OPTIONS:
-            command = shlex.join([*words, *OPTIONS[workload], "--bytes", str(TOTAL_BYTES[workload]),
-                                  "--load-ms", str(load.touch_ms)])
+            command = shlex.join([*words, *options(workload, TOTAL_BYTES[workload], load.touch_ms)])
         else:
             server = packages.with_libraries("redis-server")
             programs = [shlex.join(packages.run_unpacked(server, f"usr/bin/{name}"))
                         for name in ("redis-server", "redis-benchmark")]
             start = guest_programs.script_line("redis.sh", *programs, KEYS, VALUE_BYTES, load.redis_requests)
             command = f"{start} {shlex.join(words)}"
-        out = f'"$FERRY_SHARE"/{workload}'
-        lines.append(f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl")
+        lines.append(line(command, workload))
     return "\n".join([*lines, "exit 0", ""])
 
 
-def outcome(share: Path, workload: str) -> Outcome:
-    """The outcome of one workload, read from `share`."""
-    events = guest_samples.events(guest_samples.text_of(share / f"{workload}.jsonl"))
+def repeated(program: Path, configs: Sequence[Config], samples: int) -> list[str]:
+    """The words that run stallbench for `samples` of each configuration, in turn."""
+    return [str(program), "--samples", str(samples),
+            *(word for config in configs for word in ("--config", config.argument))]
+
+
+def options(workload: str, total_bytes: int, load_ms: int) -> list[str]:
+    """The words of a workload that is no other program's: what it moves, and how long a sample takes at least."""
+    return [*OPTIONS[workload], "--bytes", str(total_bytes), "--load-ms", str(load_ms)]
+
+
+def line(command: str, name: str) -> str:
+    """The shell line that runs a stallbench and leaves what outcome() reads under this name."""
+    out = f'"$FERRY_SHARE"/{name}'
+    return f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl"
+
+
+def outcome(share: Path, name: str) -> Outcome:
+    """The outcome of the stallbench of this name, which is a workload's in script(), read from `share`."""
+    events = guest_samples.events(guest_samples.text_of(share / f"{name}.jsonl"))
     found = [Sample(event["config"], event["round"], figures(event, share)) for event in events
              if event.get("event") == "sample" and not event["warmup"]]
-    return Outcome(guest_samples.status_of(share / f"{workload}.status"), found,
-                   guest_samples.text_of(share / f"{workload}.stderr"))
+    return Outcome(guest_samples.status_of(share / f"{name}.status"), found,
+                   guest_samples.text_of(share / f"{name}.stderr"))
+
+
+def median(samples: Sequence[Sample], key: str) -> float | None:
+    """The median of a figure over the samples that have it; None without one, or if it is infinity."""
+    values = [sample.figures[key] for sample in samples if key in sample.figures]
+    found = stats.median(values) if values else math.inf
+    return found if math.isfinite(found) else None
+
+
+def sort_out(outcome: Outcome, config: Config, wanted: int, boot: int) -> tuple[list[Sample], list[Failure]]:
+    """One configuration's good samples, and a failure for each of the `wanted` that is wrong or did not come."""
+    got = [sample for sample in outcome.samples if sample.config == config.label]
+    faults = {sample.round: fault(sample, outcome) for sample in got}
+    failures = [Failure(boot=boot, round=turn, reason=said) for turn, said in faults.items() if said]
+    failures += [Failure(boot=boot, round=turn, reason=outcome.reason) for turn in range(len(got), wanted)]
+    return [sample for sample in got if not faults[sample.round]], failures
+
+
+def fault(sample: Sample, outcome: Outcome) -> str:
+    """Why a sample does not count, or ""."""
+    if outcome.status != 0:
+        return outcome.reason
+    if missing := [key for key in FIGURES if key not in sample.figures]:
+        return f"it has no {', '.join(missing)}"
+    if not sample.figures["requests_per_second"]:
+        return "no request waited"
+    return "" if sample.figures["round_trips_per_second"] else "no memory moved"
 
 
 def figures(event: dict[str, Any], share: Path) -> dict[str, float]:
-    """FIGURES of one sample, and how many folios failed to move in a round trip."""
+    """The figures of one sample."""
     trips = {"round_trips_per_second": 1e9 * event["round_trips"] / event["ns"],
-             "failed_folios": event["pages_failed"] / max(event["round_trips"], 1)}
+             "failed_folios": event["pages_failed"] / max(event["round_trips"], 1), **of_locked(event)}
     if "output" in event:
         return trips | of_redis(guest_samples.text_of(share / event["output"]))
     waits = {f"{name}_us": event[f"{name}_ns"] / 1000 for name in ("p50", "p99", "p999", "max")}
     return trips | waits | {"requests_per_second": 1e9 * event["requests"] / event["ns"]}
+
+
+def of_locked(event: dict[str, Any]) -> dict[str, float]:
+    """LOCKED_BATCHES and LOCKED_P99, from the growth of each file of the kernel's histogram."""
+    files = {f"stats/reasons/{REASON}/locked/{key.removeprefix('locked_')}": value for key, value in event.items()
+             if key.startswith("locked_")}
+    found = histogram.locked(files).get(REASON)
+    if found is None:
+        return {}
+    p99 = histogram.percentile(found, 0.99)
+    return {LOCKED_BATCHES: found.count} | ({} if p99 is None else {LOCKED_P99: p99})
 
 
 def of_redis(text: str) -> dict[str, float]:
