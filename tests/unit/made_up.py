@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Made-up movebench output and documents for the tests. None of these figures was ever measured."""
+"""Made-up output of movebench and stallbench, and documents, for the tests. None of these figures was ever measured."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ferry.bench import stallbench, stalls
 from ferry.bench.movebench import Outcome, counters, samples
 from ferry.bench.plan import Case, Choice, Plan, configs
 from ferry.bench.rows import BootResult, fill
@@ -53,6 +54,31 @@ def leave(share: Path, folio_bytes: int, text: str, status: int = 0, stderr: str
         (share / f"{Case(folio_bytes, TOTAL).name}.{suffix}").write_text(content)
 
 
+def stall_event(label: str, turn: int, requests: int, p99_ns: int, **more: object) -> dict[str, object]:
+    """A sample as stallbench prints it."""
+    return {"event": "sample", "config": label, "round": turn, "warmup": False, "ns": 1_000_000_000, "round_trips": 4,
+            "pages_failed": 2, "requests": requests, "p50_ns": 1000, "p99_ns": p99_ns, "p999_ns": 2 * p99_ns,
+            "max_ns": 3 * p99_ns, **more}
+
+
+def leave_stalls(share: Path, name: str, p99s: Mapping[str, int], count: int = stalls.SAMPLES, status: int = 0,
+                 **spoil: Any) -> None:
+    """What a stallbench leaves in its share, by p99 in ns of each configuration; `spoil` is of the last sample."""
+    events = [stall_event(label, turn, 1000, p99 + 1000 * turn) for turn in range(count) for label, p99 in p99s.items()]
+    events[-1] |= spoil
+    parts = {"jsonl": "".join(json.dumps(event) + "\n" for event in events), "status": f"{status}\n",
+             "stderr": "stallbench: made up\n" if status else ""}
+    for suffix, content in parts.items():
+        (share / f"{name}.{suffix}").write_text(content)
+
+
+def stall_outcome(p99s: Mapping[str, int]) -> stallbench.Outcome:
+    """The outcome of a stallbench, by p99 in ns of each configuration."""
+    return stallbench.Outcome(0, [
+        stallbench.Sample(label, turn, stallbench.figures(stall_event(label, turn, 1000, p99 + 1000 * turn), Path()))
+        for turn in range(stalls.SAMPLES) for label, p99 in p99s.items()], "")
+
+
 def case(folio_bytes: int = PAGE) -> Case:
     """What one movebench moves."""
     return Case(folio_bytes, TOTAL)
@@ -68,9 +94,10 @@ def plan(sizes: Sequence[int] = (PAGE,), **more: Any) -> Plan:
 def document(costs: Mapping[str, float] | None = None, *, kind: str = "emulated", unit: str = "gbps") -> Document:
     """The document of a sweep at two folio sizes in one boot, by nanoseconds a page."""
     chosen = costs or {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
-    sweep = plan((PAGE, 2 << 20))
+    sweep = plan((PAGE, 2 << 20), stalls=(case(),))
     boot = BootResult(0, "ferry", {case: outcome(lines(chosen, case.folio_bytes), kernel_folios=9,
-                                                 mtcopy_folios=9 + case.folio_bytes) for case in sweep.cases})
+                                                 mtcopy_folios=9 + case.folio_bytes) for case in sweep.cases},
+                      {case(): stall_outcome({name: 7000 * len(name) for name in chosen})})
     made = Document(schema=SCHEMA, bench="move_pages", board="x86-numa", kind=kind, baseline="off", rows=[],
                     meta={"host": {"cpu": "made up"}, "command": "ferry <made up>"})
     fill(made, sweep, [boot], unit)

@@ -12,13 +12,13 @@ from typing import Any
 import made_up
 import pytest
 
-from ferry.bench import environment, experiment, move_pages
+from ferry.bench import environment, experiment, move_pages, stalls
 from ferry.boards import Board, load
 from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
-from ferry.results import runs
+from ferry.results import runs, table
 from ferry.vm import boot, guest_programs, kvm
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0,
@@ -34,6 +34,7 @@ class Guest:
         self.crash: Exception | None = None
         self.skipped: set[int] = set()
         self.spoil: dict[str, Any] = {}
+        self.spoil_stalls: dict[str, Any] = {}
 
     def boot(self, board: Board, kernel: build.Kernel, command: str, *, timeout_s: float, share: Path,
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
@@ -43,10 +44,12 @@ class Guest:
         console.write_text("made-up console\n")
         if self.crash:
             raise self.crash
+        labels = [label for label in COSTS if f"{label}:" in script]
         for size, name in ((4096, "4k"), (65536, "64k"), (2 << 20, "2m")):
             if f"--folio {name} " in script:
-                labels = [label for label in COSTS if f"{label}:" in script]
                 self._leave(share, size, labels, int(script.split("--samples ")[1].split()[0]))
+            if f"/{name}-stall.jsonl" in script:
+                made_up.leave_stalls(share, f"{name}-stall", dict.fromkeys(labels, size), **self.spoil_stalls)
         return boot.BootResult(status=self.status, console=console, share=share)
 
     def _leave(self, share: Path, size: int, labels: list[str], count: int) -> None:
@@ -69,7 +72,8 @@ def made_up_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Guest:
     monkeypatch.setattr(boot, "boot", stand_in.boot)
     monkeypatch.setattr(kvm, "works", lambda image: False)
     monkeypatch.setattr(build, "build", built)
-    monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench"})
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {"movebench": tmp_path / "movebench",
+                                                                 "stallbench": tmp_path / "stallbench"})
     monkeypatch.setattr(runs, "runs_dir", lambda: tmp_path / "runs")
     monkeypatch.setattr(environment, "capture", lambda **more: {"host": {"cpu": "made up", "busy_before": 0.0}, **more})
     return stand_in
@@ -99,6 +103,67 @@ def test_the_sweep_of_make_run(made_up_guest: Guest, tmp_path: Path, capsys: pyt
     assert "made-up console" in (latest / "console.log").read_text()
     assert (latest / "report.html").stat().st_size > 10_000
     assert json.loads((latest / "meta.json").read_text()) == document["meta"]
+
+
+def test_stalls_stand_beside_the_speed_of_their_folio_size(made_up_guest: Guest,
+                                                            capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench("--quick", "--folio", "4k,64k,2m", "--migrator", "kernel", "--format", "json", "--report") == 0
+    document = json.loads(capsys.readouterr().out)
+    by_size = {size: [row for row in document["rows"] if row["folio_bytes"] == size] for size in (4096, 65536, 2 << 20)}
+    assert all(row["stall_p99_us"] == pytest.approx((4096 + 1000) / 1000) and row["stall_p50_us"] == 1
+               and row["stall_p999_us"] == 2 * row["stall_p99_us"] and row["stall_max_us"] == 3 * row["stall_p99_us"]
+               and len(row["stall_samples"]) == stalls.SAMPLES for row in by_size[4096])
+    assert all(row["stall_p99_us"] == pytest.approx(((2 << 20) + 1000) / 1000) for row in by_size[2 << 20])
+    assert not any(key.startswith("stall") for row in by_size[65536] for key in row)
+    assert "no_stalls" not in document
+    page = (runs.runs_dir() / "latest/report.html").read_text()
+    assert page.count("<th>stall µs\np50\np99\np99.9\nlongest</th>") == 2
+
+
+def test_stalls_come_after_all_samples_and_in_the_same_configurations(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--folio", "4k,2m", "--baseline", "stock", "--migrator", "kernel") == 0
+    (_, stock), (_, ours), *_ = made_up_guest.scripts
+    for script in (stock, ours):
+        programs = [line.split()[1].rpartition("/")[2] for line in script.splitlines() if line.startswith("{ ")]
+        assert programs == ["movebench", "movebench", "stallbench", "stallbench"]
+    assert "--config stock: --load-ms" not in stock and stock.count("--config stock:") == 4
+    assert ours.count("--config off:runs=0,migrator=off --config kernel:runs=0,migrator=kernel") == 4
+    assert "--samples 3" in ours and "--memory huge --waits" in ours.splitlines()[-2]
+
+
+def test_a_failed_stall_makes_the_bench_fail(made_up_guest: Guest) -> None:
+    made_up_guest.spoil_stalls = {"requests": 0}
+    assert bench("--folio", "4k", "--migrator", "kernel") == 1
+    assert runs.load("latest")[0]["rows"][-1]["failures"] == [
+        {"boot": 0, "round": 2, "reason": "stall: no request waited"}]
+    made_up_guest.spoil_stalls = {"status": 1}
+    assert bench("--folio", "4k", "--migrator", "kernel") == 1
+    row = runs.load("latest")[0]["rows"][0]
+    assert [failure["reason"] for failure in row["failures"]] == [
+        "stall: stallbench exited with 1: stallbench: made up"] * 3
+    assert row["stall_p99_us"] is None and row["stall_samples"] == [] and row["median"] is not None
+
+
+@pytest.mark.parametrize(("words", "reason"), [
+    (("--board", "x86-icount"), "counts instructions"), (("--folio", "64k"), "in folios of 4k or 2m"),
+    (("--kind", "shmem"), "anonymous memory"), (("--cpu-hogs", "1"), "keeps no CPU busy"),
+    (("--order", "random"), "in order"), (("--pages-per-call", "32"), "by one call"),
+    (("--read-only",), "writes to the memory"),
+])
+def test_a_sweep_without_stalls_says_why(words: tuple[str, ...], reason: str) -> None:
+    args = parsed(*words)
+    board = load(args.board)
+    sweep = move_pages.plan_for(args, board)
+    assert sweep.stalls == () and reason in stalls.why_none(sweep, board)
+    document = made_up.document()
+    document["no_stalls"] = stalls.why_none(sweep, board)
+    assert f"no stalls: {document['no_stalls']}" in table.notes(document)
+
+
+def test_only_the_cases_that_stallbench_has_are_measured() -> None:
+    sweep = move_pages.plan_for(parsed("--folio", "4k,64k,2m", "--kind", "anon,shmem", "--order", "sequential,every8"),
+                                load("x86-numa"))
+    assert [case.name for case in sweep.stalls] == ["4k", "2m"] and stalls.why_none(sweep, load("x86-numa")) == ""
 
 
 def test_boots_of_both_kernels_alternate(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +245,7 @@ def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
 def test_the_bar_is_as_long_as_the_sweep() -> None:
     args = parsed("--baseline", "stock", "--quick", "--folio", "4k", "--threads", "1,2")
     sweep = move_pages.plan_for(args, load("x86-numa"))
-    assert move_pages.rounds(sweep) == 2 * (5 + 1) * (5 + 1)
+    assert move_pages.rounds(sweep) == 2 * (5 + 1 + stalls.SAMPLES) * (5 + 1)
 
 
 def test_dcbm_needs_a_board_with_an_engine() -> None:

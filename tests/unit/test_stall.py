@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import cast
 
+import made_up
 import pytest
 
 from ferry.bench import stall, stallbench
@@ -36,15 +37,9 @@ Summary:
 """
 
 
-def event(label: str, turn: int, requests: int, p99_ns: int, **more: object) -> dict[str, object]:
-    return {"event": "sample", "config": label, "round": turn, "warmup": False, "ns": 1_000_000_000, "round_trips": 4,
-            "pages_failed": 2, "requests": requests, "p50_ns": 1000, "p99_ns": p99_ns, "p999_ns": 2 * p99_ns,
-            "max_ns": 3 * p99_ns, **more}
-
-
 def outcome(tmp_path: Path, sides: dict[str, tuple[int, int]], status: int = 0, **more: object) -> Outcome:
     """Ten samples of each configuration: requests, and p99 in ns."""
-    events = [event(name, turn, requests + turn, p99 + turn, **more) for turn in range(10)
+    events = [made_up.stall_event(name, turn, requests + turn, p99 + turn, **more) for turn in range(10)
               for name, (requests, p99) in sides.items()]
     (tmp_path / "touch.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
     (tmp_path / "touch.status").write_text(f"{status}\n")
@@ -94,6 +89,57 @@ def test_the_table_shows_all_figures(tmp_path: Path) -> None:
     assert "p999_us" in formats.render(table.output([document]), "csv").splitlines()[0]
 
 
+def test_the_time_with_locked_folios_is_the_bound_of_99_of_100_batches() -> None:
+    def figures(**files: int) -> dict[str, float]:
+        return stallbench.of_locked({"config": "kernel", **{f"locked_{name}": count for name, count in files.items()}})
+
+    assert figures(le_2048us=100, le_1024us=99, le_512us=98, count=100, total_us=9) == {
+        "locked_batches": 100, "locked_p99_us": 1024}
+    assert figures(le_1024us=98, le_2048us=98, count=100) == {"locked_batches": 100, "locked_p99_us": float("inf")}
+    assert figures(le_1024us=0, count=0) == {"locked_batches": 0}
+    assert figures() == {}
+
+
+def test_rows_have_the_time_with_locked_folios_if_the_kernel_has_it(tmp_path: Path) -> None:
+    found = outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)})
+    batches = [(4, 512.0), (5, 1024.0), (6, float("inf"))]
+    for sample, (count, p99) in zip([one for one in found.samples if one.config == "runs"], batches, strict=False):
+        sample.figures.update(locked_batches=count, locked_p99_us=p99)
+    document = filled(found)
+    off, runs = (cast(StallRow, row) for row in document["rows"])
+    assert "locked_p99_us" not in off and "locked_batches" not in off["figures"]
+    assert runs["locked_p99_us"] == 1024 and runs["locked_batches"] == 5
+    assert runs["figures"]["locked_p99_us"] == [512, 1024, *[None] * 8]
+    printed = formats.render(table.output([document]), "markdown").splitlines()
+    assert [line.split("|")[-2].strip() for line in printed if line.startswith("| touch")] == ["-", "<= 1,024"]
+    assert "locked_p99_us" in formats.render(table.output([document]), "csv").splitlines()[0]
+    assert json.loads(formats.render(table.output([document]), "json"), parse_constant=pytest.fail) == document
+
+
+def test_a_p99_above_all_bounds_is_no_number(tmp_path: Path) -> None:
+    found = outcome(tmp_path, {"off": (1000, 800_000)}, locked_le_64us=0, locked_count=7)
+    document = filled(found)
+    assert cast(StallRow, document["rows"][0])["locked_p99_us"] is None
+    assert "above all bounds" in formats.render(table.output([document]), "markdown")
+
+
+def test_a_table_without_locked_times_has_no_column_for_them(tmp_path: Path) -> None:
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}))
+    assert "locked" not in formats.render(table.output([document]), "markdown")
+
+
+def test_batch_max_us_is_set_on_our_kernel_and_part_of_the_workload(tmp_path: Path) -> None:
+    chosen = stall.plan_for(parsed("--batch-max-us", "1000", "--baseline", "stock"), load("x86-numa"))
+    assert [config.argument for config in chosen.chosen] == [
+        "stock:", "off:batch_max_us=1000,runs=0,migrator=off", "runs:batch_max_us=1000,runs=1,migrator=off"]
+    assert chosen.workload("full") == "full, batch_max_us 1000"
+    plain = stall.plan_for(parsed(), load("x86-numa"))
+    assert plain.workload("full") == "full" and "batch_max_us" not in plain.chosen[0].argument
+    for wrong in ("0", "1000001", "4ms"):
+        with pytest.raises(SystemExit):
+            parsed("--batch-max-us", wrong)
+
+
 def test_a_program_that_failed_has_no_good_sample(tmp_path: Path) -> None:
     document = filled(outcome(tmp_path, {"off": (1000, 800_000)}, status=1))
     assert [len(row["failures"]) for row in document["rows"]] == [10, 10]
@@ -112,7 +158,7 @@ def test_a_sample_in_which_nobody_waited_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_sample_without_a_figure_is_a_failure() -> None:
     sample = Sample("off", 0, {"requests_per_second": 1.0, "round_trips_per_second": 1.0})
-    assert stall.fault(sample, Outcome(0, [sample], "")) == "it has no p50_us, p99_us, p999_us, max_us"
+    assert stallbench.fault(sample, Outcome(0, [sample], "")) == "it has no p50_us, p99_us, p999_us, max_us"
 
 
 def test_a_guest_without_redis_is_a_skip(tmp_path: Path) -> None:
@@ -129,10 +175,11 @@ def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.Monk
 
 def test_the_script_fills_the_node_and_reads_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/stallbench")})
-    text = stallbench.script(["full", "tmpfs"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
-    full, tmpfs = [line for line in text.splitlines() if "stallbench" in line]
+    text = stallbench.script(["full", "tmpfs", "huge"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
+    full, tmpfs, huge = [line for line in text.splitlines() if "stallbench" in line]
     assert "--memory huge --full --waits --request-pages 1 --bytes 33554432 --load-ms 7" in full
     assert "--memory tmpfs --request-pages 1" in tmpfs
+    assert "--memory huge --waits --request-pages 1 --bytes 134217728 --load-ms 7" in huge
 
 
 def test_options() -> None:

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`ferry bench move_pages`: the speed of move_pages(2) with each migrator, over folio sizes.
+"""`ferry bench move_pages`: the speed of move_pages(2) with each migrator, by folio size, and the stalls of its users.
 
 Within a boot the configurations are measured in turn; with `--baseline stock`, boots of the unpatched kernel of the
-same configuration alternate with boots of ours.
+same configuration alternate with boots of ours. Rows of 4 KiB and of 2 MiB have stalls, see ferry.bench.stalls; those
+of other folio sizes have none.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ferry import boards
-from ferry.bench import experiment, guest_samples, movebench, plan, rows
+from ferry.bench import experiment, guest_samples, movebench, plan, rows, stalls
 from ferry.bench.plan import STOCK, Case, Config, Plan
 from ferry.bench.rows import BootResult
 from ferry.boards import Board
@@ -91,7 +92,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
     vs_stock = args.baseline == "stock"
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
-    return plan.checked(Plan(
+    sweep = plan.checked(Plan(
         configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.nontemporal,
                                          args.channels or [board.channels], args.verify, args.force_offload,
                                          args.defer_flush, args.runs)),
@@ -100,6 +101,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
     ))
+    return replace(sweep, stalls=stalls.cases(sweep, board))
 
 
 def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:
@@ -132,12 +134,14 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     kernels = {name: build.build(board, name) for name in ["stock"] * sweep.vs_stock + ["ferry"]}
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     order = {f"{number}-{name}": (number, name) for number in range(sweep.boots) for name in kernels}
-    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
-    boots = [one_boot(sweep, board, kernels[kernel], program, name, kernel) for name, (_, kernel) in order.items()]
+    programs = guest_programs.programs(board.arch)
+    boots = [one_boot(sweep, board, kernels[kernel], programs, name, kernel) for name, (_, kernel) in order.items()]
     document["warnings"] += experiment.run(boots, run_dir, f"sweep on {board.name}", rounds(sweep))
-    results = [BootResult(number, kernel, outcomes(experiment.share_of(run_dir, name), sweep))
+    results = [boot_result(sweep, number, kernel, experiment.share_of(run_dir, name))
                for name, (number, kernel) in order.items()]
     rows.fill(document, sweep, results, "instructions_per_page" if counts(board) else "gbps")
+    if reason := stalls.why_none(sweep, board):
+        document["no_stalls"] = reason
     return document
 
 
@@ -148,20 +152,21 @@ def counts(board: Board) -> bool:
 
 def rounds(sweep: Plan) -> int:
     """How many rounds of one configuration the whole sweep takes, warm-ups included: the length of its bar."""
-    each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.cases)
+    each_boot = (sweep.samples_per_boot + sweep.warmup) * len(sweep.cases) + stalls.SAMPLES * len(sweep.stalls)
     return sweep.boots * each_boot * (len(sweep.configs) + sweep.vs_stock)
 
 
-def one_boot(sweep: Plan, board: Board, kernel: Kernel, program: Path, name: str, kernel_name: str,
+def one_boot(sweep: Plan, board: Board, kernel: Kernel, programs: Mapping[str, Path], name: str, kernel_name: str,
              *then: list[str]) -> experiment.Boot:
     """A boot that measures each case; the unpatched kernel has nothing to configure and none of our modules.
 
-    `then` are commands to run once the modules are loaded.
+    `programs` are the guest's; `then` are commands to run once the modules are loaded.
     """
     configs = (STOCK,) if kernel_name == "stock" else sweep.configs
     first = [*insmods(kernel, modules_of(board, configs)), *then]
-    return experiment.Boot(name, board, kernel, movebench.script(program, sweep, configs, first),
-                           guest_samples.SAMPLE, silence_s=SILENCE_S,
+    script = movebench.script(programs[movebench.PROGRAM], sweep, configs, first,
+                              stalls.lines(programs, sweep, configs))
+    return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_ROUND_S * rounds(sweep) / sweep.boots)
 
 
@@ -179,6 +184,7 @@ def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:
     return [["insmod", str(kernel.modules[name]), *parameters] for name, *parameters in named]
 
 
-def outcomes(share: Path, sweep: Plan) -> dict[Case, movebench.Outcome]:
-    """The outcomes of a boot by case."""
-    return {case: movebench.outcome(share, case) for case in sweep.cases}
+def boot_result(sweep: Plan, number: int, kernel: str, share: Path) -> BootResult:
+    """The outcomes of a boot, read from its share."""
+    return BootResult(number, kernel, {case: movebench.outcome(share, case) for case in sweep.cases},
+                      stalls.outcomes(share, sweep))

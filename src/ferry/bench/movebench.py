@@ -8,7 +8,7 @@ counters afterwards), where NAME is the case's.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,8 +53,12 @@ class Outcome:
         return guest_samples.reason(PROGRAM, self.status, self.stderr)
 
 
-def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[list[str]]) -> str:
-    """The shell commands that a guest runs; if one of those that come first, to load modules, fails, it ends with 3."""
+def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[list[str]],
+           then: Sequence[str] = ()) -> str:
+    """The shell commands that a guest runs; if one of those that come first, to load modules, fails, it ends with 3.
+
+    `then` are lines to run after all samples.
+    """
     lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
     for case in plan.cases:
         out = f'"$FERRY_SHARE"/{case.name}'
@@ -63,7 +67,7 @@ def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[l
             command = f"{guest_programs.script_line('with-ext4.sh', disk_mib(case))} {command} --file @/pages"
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
                   f"grep -r . {CONTROL}/stats {CONTROL}/migrc/counters >{out}.stats 2>/dev/null"]
-    return "\n".join([*lines, "exit 0", ""])
+    return "\n".join([*lines, *then, "exit 0", ""])
 
 
 def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:

@@ -22,11 +22,12 @@ VERIFY = ("auto", "always")
 KINDS = ("anon", "shmem", "file", "swapcache")
 ORDERS = ("sequential", "random", "every8")
 RUNS = ("off", "on")
-#: Limits of the kernel's mtcopy/threads and dcbm/channels, and of the threads of a guest program.
+#: Limits of the kernel's mtcopy/threads, dcbm/channels and batch_max_us, and of the threads of a guest program.
 MAX_THREADS = 64
 MAX_CHANNELS = 64
 MAX_PROGRAM_THREADS = 4096
 MAX_PAGES_PER_CALL = 1 << 20
+MAX_BATCH_US = 1_000_000
 #: Of memory that comes in some folio sizes only: movebench's limits.
 READ_ONLY_SIZES = (4 << 10, 2 << 20)
 SWAPCACHE_SIZES = (4 << 10,)
@@ -49,6 +50,8 @@ class Config:
     """Whether TLB flushes are deferred; None leaves the switch alone."""
     runs: bool = False
     """Whether base pages are moved in runs."""
+    batch_max_us: int | None = None
+    """For how long a batch is gathered; None leaves the limit alone."""
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -63,8 +66,9 @@ class Config:
         verify = [("dcbm/verify", self.verify)] if self.verify is not None else []
         always = [("debugfs:ferry_dcbm/force_offload", "1")] if self.always else []
         migrc = [("migrc/enabled", str(int(self.migrc)))] if self.migrc is not None else []
+        limit = [("batch_max_us", str(self.batch_max_us))] if self.batch_max_us is not None else []
         runs = ("runs", str(int(self.runs)))
-        return [*threads, *store, *channels, *verify, *always, *migrc, runs, ("migrator", self.migrator)]
+        return [*threads, *store, *channels, *verify, *always, *migrc, *limit, runs, ("migrator", self.migrator)]
 
     @property
     def argument(self) -> str:
@@ -121,6 +125,8 @@ class Plan:
     read_only: bool = False
     settle_ms: int = 0
     """Sleep before each move, so that other tasks do not run during it."""
+    stalls: tuple[Case, ...] = ()
+    """The cases for which stallbench then measures how long a thread waits."""
 
     @property
     def samples_per_boot(self) -> int:
@@ -153,6 +159,8 @@ class Choice:
     migrc: bool = False
     runs: list[str] | None = None
     """Whether each of them is measured with runs `on`, `off` or both; None: one row with runs beside the others."""
+    batch_max_us: int | None = None
+    """Of all of them."""
 
 
 def configs(choice: Choice) -> tuple[Config, ...]:
@@ -182,7 +190,7 @@ def _without_runs(choice: Choice) -> list[Config]:
                       for count in dict.fromkeys(choice.channels or [16])]
     if choice.migrc:
         found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
-    return found
+    return [replace(config, batch_max_us=choice.batch_max_us) for config in found]
 
 
 def _each(words: list[str] | None) -> list[str | None]:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from ferry.bench import stallbench, stalls
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.movebench import Outcome, Sample, sort_out
 from ferry.bench.plan import STOCK, Case, Config, Plan
@@ -25,6 +26,7 @@ class BootResult:
     number: int
     kernel: str
     outcomes: dict[Case, Outcome]
+    stalls: Mapping[Case, stallbench.Outcome] = field(default_factory=dict)
 
 
 def fill(document: Document, plan: Plan, boots: Sequence[BootResult], unit: str) -> None:
@@ -75,6 +77,8 @@ def row(plan: Plan, config: Config, case: Case, boots: Sequence[BootResult], uni
         made["verify"] = config.verify
     if config.migrc is not None:
         made["deferring"] = config.migrc
+    if case in plan.stalls:
+        stalls.attach(made, config, {boot.number: boot.stalls[case] for boot in boots if boot.kernel == config.kernel})
     return made
 
 

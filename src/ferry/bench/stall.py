@@ -13,7 +13,7 @@ from ferry import boards
 from ferry.bench import experiment, guest_samples, move_pages, plan, stallbench
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import STOCK, Choice, Config
-from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, Load, Outcome, Sample
+from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, LOCKED_BATCHES, LOCKED_P99, Load, Outcome, Sample
 from ferry.boards import Board
 from ferry.errors import UsageError
 from ferry.kernel import build
@@ -39,6 +39,12 @@ class Plan:
     samples: int
     boots: int
     vs_stock: bool
+    batch_max_us: int | None = None
+    """The kernel's limit during the samples of ours; None: as the kernel has it."""
+
+    def workload(self, name: str) -> str:
+        """Its name, and the limit if it is set; results of different workloads do not compare."""
+        return name if self.batch_max_us is None else f"{name}, batch_max_us {self.batch_max_us}"
 
     @property
     def samples_per_boot(self) -> int:
@@ -60,14 +66,17 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--workload", type=plan.listed(plan.one_of(stallbench.WORKLOADS)), metavar="LIST",
-        help="touch: a thread reads and writes random pages; redis: redis-benchmark; full: huge pages move to a node "
-             "that is full; tmpfs: a thread reads a file of huge pages (default: touch,redis)")
+        help="touch: a thread reads and writes random pages; huge: the same in huge pages; redis: redis-benchmark; "
+             "full: huge pages move to a node that is full; tmpfs: a thread reads a file of huge pages "
+             "(default: touch,redis)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: off; it is always measured)")
     add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
     add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
         help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 if quick)")
+    add("--batch-max-us", type=plan.bounded(1, plan.MAX_BATCH_US), metavar="N",
+        help="set the kernel's batch_max_us, but not of stock, until the samples are taken (default: leave it)")
     return parser
 
 
@@ -79,9 +88,9 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
                          hint=f"--samples {stats.MIN_SAMPLES}")
     vs_stock = args.baseline == "stock"
     configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
-                                  channels=[board.channels], runs=args.runs))
+                                  channels=[board.channels], runs=args.runs, batch_max_us=args.batch_max_us))
     return Plan(tuple(args.workload or stallbench.DEFAULT), configs, QUICK_LOAD if args.quick else LOAD, samples,
-                boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
+                boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock, batch_max_us=args.batch_max_us)
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
@@ -137,7 +146,7 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
     failures: list[Failure] = []
     for (boot, kernel, name), outcome in outcomes.items():
         if kernel == config.kernel and name == workload:
-            good, bad = sort_out(outcome, config, chosen, boot)
+            good, bad = stallbench.sort_out(outcome, config, chosen.samples_per_boot, boot)
             samples += [(boot, sample) for sample in good]
             failures += bad
     rates = [sample.figures["requests_per_second"] for _, sample in samples]
@@ -147,33 +156,14 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
         unit="requests_per_second", samples=rates,
         sample_ids=[[boot, sample.round] for boot, sample in samples],
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
-        ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=workload,
+        ratio_to_baseline=None, failures=failures,
+        workload=chosen.workload(workload), runs=config.runs, device=workload,
     )
-    keys = (*FIGURES, "failed_folios")
-    medians = {key: stats.median([sample.figures[key] for _, sample in samples]) if samples else None for key in keys}
-    return cast(StallRow, {**made, **medians, "ratios": {},
-                           "figures": {key: [sample.figures[key] for _, sample in samples] for key in keys}})
-
-
-def sort_out(outcome: Outcome, config: Config, chosen: Plan, boot: int) -> tuple[list[Sample], list[Failure]]:
-    """One configuration's good samples, and a failure for each one that is wrong or did not come."""
-    got = [sample for sample in outcome.samples if sample.config == config.label]
-    faults = {sample.round: fault(sample, outcome) for sample in got}
-    failures = [Failure(boot=boot, round=turn, reason=said) for turn, said in faults.items() if said]
-    failures += [Failure(boot=boot, round=turn, reason=outcome.reason)
-                 for turn in range(len(got), chosen.samples_per_boot)]
-    return [sample for sample in got if not faults[sample.round]], failures
-
-
-def fault(sample: Sample, outcome: Outcome) -> str:
-    """Why a sample does not count, or ""."""
-    if outcome.status != 0:
-        return outcome.reason
-    if missing := [key for key in FIGURES if key not in sample.figures]:
-        return f"it has no {', '.join(missing)}"
-    if not sample.figures["requests_per_second"]:
-        return "no request waited"
-    return "" if sample.figures["round_trips_per_second"] else "no memory moved"
+    keys = [*FIGURES, "failed_folios"]
+    keys += [key for key in (LOCKED_BATCHES, LOCKED_P99) if any(key in sample.figures for _, sample in samples)]
+    good = [sample for _, sample in samples]
+    return cast(StallRow, {**made, **{key: stallbench.median(good, key) for key in keys}, "ratios": {},
+                           "figures": {key: [sample.figure(key) for sample in good] for key in keys}})
 
 
 def ratio(one: StallRow, baseline: StallRow, key: str) -> Ratio | None:

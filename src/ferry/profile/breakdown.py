@@ -111,10 +111,10 @@ def measure(document: Document, sweep: Plan, board: Board, kernels: Mapping[str,
     """Add the rows of the sweep's one case to a document."""
     (case,) = sweep.cases
     method = method_of(board)
-    program = guest_programs.programs(board.arch)[movebench.PROGRAM]
+    programs = guest_programs.programs(board.arch)
     names = {kernel: f"{case.name}-{case.total_bytes >> 10}k-{kernel}" for kernel in kernels}
     shares = {kernel: experiment.share_of(run_dir, name) for kernel, name in names.items()}
-    boots = [move_pages.one_boot(sweep, method.recorded(board, shares[kernel]), built, program, names[kernel], kernel,
+    boots = [move_pages.one_boot(sweep, method.recorded(board, shares[kernel]), built, programs, names[kernel], kernel,
                                  *method.commands(kernel)) for kernel, built in kernels.items()]
     what = f"{case.name}, {size_name(case.total_bytes)} on {board.name}"
     document["warnings"] += experiment.run(boots, run_dir, f"record {what}", move_pages.rounds(sweep))

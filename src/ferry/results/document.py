@@ -82,6 +82,13 @@ class Row(TypedDict):
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
+    stall_p50_us: NotRequired[float | None]
+    """How long a thread waits for the memory while it moves; medians over `stall_samples`, None without one."""
+    stall_p99_us: NotRequired[float | None]
+    stall_p999_us: NotRequired[float | None]
+    stall_max_us: NotRequired[float | None]
+    stall_samples: NotRequired[list[dict[str, float | None]]]
+    """Boot, round and the figures of each, by the keys of a StallRow."""
 
 
 class Skip(TypedDict):
@@ -105,6 +112,8 @@ class Document(TypedDict):
     skipped: NotRequired[list[Skip]]
     warnings: NotRequired[list[str]]
     counters: NotRequired[dict[str, dict[str, int]]]
+    no_stalls: NotRequired[str]
+    """Why no row has stall_p50_us."""
 
 
 def missing_keys(document: dict[str, Any]) -> list[str]:
@@ -232,7 +241,12 @@ class StallRow(Row, total=False):
     max_us: float | None
     failed_folios: float | None
     """That did not move, in a round trip of all memory."""
-    figures: dict[str, list[float]]
+    locked_batches: float
+    """Batches that were gathered for a migrator; absent on stock."""
+    locked_p99_us: float | None
+    """The bound that the time with locked folios did not exceed in 99 % of these batches: None if the kernel's last
+    bound is below it. Absent if there was no batch."""
+    figures: dict[str, list[float | None]]
     """Of every good sample, by the key of the figure."""
     ratios: dict[str, Ratio | None]
     """By the key of the figure; above 1 is better."""

@@ -50,9 +50,17 @@ def grid(document: Document) -> Grid:
         return stall_table.grid(document)
     columns = sorted({column(row) for row in document["rows"]})
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
-    rows = [[[name], *(cell(cells.get((name, place))) for place in columns)]
+    stalled = {column(row) for row in document["rows"] if stall_table.has_stalls(row)}
+    headings = [text for place in columns
+                for text in (column_name(place), *([stall_table.BESIDE_HEADING] if place in stalled else []))]
+    rows = [[[name], *(text for place in columns for text in cells_of(cells.get((name, place)), place in stalled))]
             for name in dict.fromkeys(name for name, _ in cells)]
-    return Grid(title(document), ["", *map(column_name, columns)], rows, notes(document))
+    return Grid(title(document), ["", *headings], rows, notes(document))
+
+
+def cells_of(row: Row | None, stalled: bool) -> list[list[str]]:
+    """The cell of a row in one column, and the one beside it if the column has stalls."""
+    return [cell(row), *([stall_table.beside(row)] if stalled else [])]
 
 
 def row_name(document: Document, row: Row) -> str:
@@ -103,6 +111,7 @@ def notes(document: Document) -> list[str]:
              f"ratio to {document['baseline']} [95 % interval], above 1 is better"]
     others = dict.fromkeys(name for row in document["rows"] for name, _ in other_ratios(row))
     found += [f"{name}: the ratio to that row instead" for name in others]
+    found += stall_table.beside_notes(document)
     found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
     found += [*stock_note(document), *document.get("warnings", [])]
     found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
@@ -124,6 +133,7 @@ def record(document: Document, row: Row) -> Record:
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
         "failures": len(row["failures"]),
+        **stall_table.extra_beside(row),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
         **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),
         **(tiering_table.extra(row) if document["bench"] == tiering_table.NAME else {}),
