@@ -3,6 +3,7 @@
  * Tests of the checks that the guest programs do: a check that cannot fail is no check. They run on any machine, as any
  * user, within seconds.
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "../tlbbench/processes.h"
 #include "../tlbbench/readers.h"
 #include "cmdline.h"
+#include "counters.h"
 #include "folio.h"
 #include "histogram.h"
 #include "sysfs.h"
@@ -423,6 +425,27 @@ static void test_tenants(void)
 	check_true(tenant_histogram(0)->total == touches, "and rests when it is told to");
 }
 
+static void test_counters(void)
+{
+	struct counters before = { 0 }, after = { 0 }, none = { 0 };
+	char directory[] = "/tmp/counters.XXXXXX", file[64];
+
+	if (!mkdtemp(directory))
+		die(EXIT_FAILED, "%s: %m", directory);
+	snprintf(file, sizeof(file), "%s/le_64us", directory);
+	close(creat(file, 0600));
+	sysfs_write(file, "40\n");
+	counters_read_dir(&before, "locked_", directory);
+	sysfs_write(file, "42\n");
+	counters_read_dir(&after, "locked_", directory);
+	counters_read_dir(&none, "locked_", file);
+	unlink(file);
+	rmdir(directory);
+	check_true(after.count == 1 && counters_delta(&before, &after, "locked_le_64us") == 2,
+		   "a file of a directory is a counter");
+	check_true(!none.count, "what is no directory has no counters");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -432,6 +455,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	test_stamp();
 	test_histogram();
+	test_counters();
 	test_pattern();
 	test_span();
 	test_areas();

@@ -37,7 +37,7 @@ class Short:
 
 
 SHORT = (
-    Short(move_pages, ("--quick", "--folio", "64k", "--bytes", "4m", "--migrator", "mtcopy", "--threads", "2")),
+    Short(move_pages, ("--quick", "--folio", "4k", "--bytes", "4m", "--migrator", "mtcopy", "--threads", "2")),
     Short(breakdown, ("--quick", "--baseline", "off", "--folio", "4k", "--kind", "anon", "--migrator", "off")),
     Short(stall, ("--quick", "--workload", "touch", "--runs", "off")),
     Short(tlb, ("--quick", "--baseline", "off", "--workload", "move_pages")),
