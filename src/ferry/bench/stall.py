@@ -76,7 +76,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 if quick)")
     add("--batch-max-us", type=plan.bounded(1, plan.MAX_BATCH_US), metavar="N",
-        help="set the kernel's batch_max_us, but not of stock, until the samples are taken (default: leave it)")
+        help="batch_max_us of our kernel while the samples are taken (default: leave it as it is)")
     return parser
 
 

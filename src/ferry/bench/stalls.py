@@ -46,7 +46,7 @@ def why_none(sweep: Plan, board: Board) -> str:
 def _unable(sweep: Plan, board: Board) -> str:
     """What makes the figures of a whole sweep meaningless, or ""."""
     if board.kind == "instructions":
-        return "this board's clock counts instructions, which says nothing about the time that a thread waits"
+        return "this board's clock counts instructions of one thread after the other: a wait would have those of all"
     if board.cpus == 1:
         return "one CPU cannot move memory while a thread touches it"
     if sweep.hogs:
