@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -89,31 +90,40 @@ def test_the_table_shows_all_figures(tmp_path: Path) -> None:
     assert "p999_us" in formats.render(table.output([document]), "csv").splitlines()[0]
 
 
-def test_the_time_with_locked_folios_is_the_bound_of_99_of_100_batches() -> None:
-    def figures(**files: int) -> dict[str, float]:
-        return stallbench.of_locked({"config": "kernel", **{f"locked_{name}": count for name, count in files.items()}})
+def locked(**files: int) -> Sample:
+    event = {"config": "kernel", **{f"locked_{name}": count for name, count in files.items()}}
+    return Sample("kernel", 0, {}, stallbench.locked(event))
 
-    assert figures(le_2048us=100, le_1024us=99, le_512us=98, count=100, total_us=9) == {
-        "locked_batches": 100, "locked_p99_us": 1024}
-    assert figures(le_1024us=98, le_2048us=98, count=100) == {"locked_batches": 100, "locked_p99_us": float("inf")}
-    assert figures(le_1024us=0, count=0) == {"locked_batches": 0}
-    assert figures() == {}
+
+def test_the_time_with_locked_folios_is_the_bound_of_99_of_100_batches() -> None:
+    def figures(*samples: Sample) -> dict[str, float | None]:
+        return stallbench.locked_figures(samples)
+
+    some, many = locked(le_2048us=100, le_1024us=99, le_512us=98, count=100, total_us=9), locked(
+        le_512us=900, le_1024us=900, le_2048us=900, count=900)
+    assert figures(some) == {"locked_batches": 100, "locked_p99_us": 1024}
+    assert figures(some, many, locked()) == {"locked_batches": 1000, "locked_p99_us": 512}
+    assert figures(locked(le_1024us=98, le_2048us=98, count=100)) == {"locked_batches": 100, "locked_p99_us": None}
+    assert figures(locked(le_1024us=0, count=0)) == {"locked_batches": 0}
+    assert figures(locked()) == {} and figures() == {}
 
 
 def test_rows_have_the_time_with_locked_folios_if_the_kernel_has_it(tmp_path: Path) -> None:
     found = outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)})
-    batches = [(4, 512.0), (5, 1024.0), (6, float("inf"))]
-    for sample, (count, p99) in zip([one for one in found.samples if one.config == "runs"], batches, strict=False):
-        sample.figures.update(locked_batches=count, locked_p99_us=p99)
-    document = filled(found)
+    histograms = [locked(le_512us=4, le_1024us=4, count=4), locked(le_512us=0, le_1024us=9, count=10)]
+    spread = {0: histograms[0].locked, 1: histograms[1].locked}
+    samples = [replace(one, locked=spread.get(one.round)) if one.config == "runs" else one for one in found.samples]
+    document = filled(replace(found, samples=samples))
     off, runs = (cast(StallRow, row) for row in document["rows"])
     assert "locked_p99_us" not in off and "locked_batches" not in off["figures"]
-    assert runs["locked_p99_us"] == 1024 and runs["locked_batches"] == 5
-    assert runs["figures"]["locked_p99_us"] == [512, 1024, *[None] * 8]
+    assert runs["locked_p99_us"] is None and runs["locked_batches"] == 14
+    assert runs["figures"]["locked_p99_us"] == [512, *[None] * 9]
+    assert runs["figures"]["locked_batches"] == [4, 10, *[None] * 8]
+    assert json.loads(formats.render(table.output([document]), "json"), parse_constant=pytest.fail) == document
+    runs["locked_p99_us"] = 1024
     printed = formats.render(table.output([document]), "markdown").splitlines()
     assert [line.split("|")[-2].strip() for line in printed if line.startswith("| touch")] == ["-", "<= 1,024"]
     assert "locked_p99_us" in formats.render(table.output([document]), "csv").splitlines()[0]
-    assert json.loads(formats.render(table.output([document]), "json"), parse_constant=pytest.fail) == document
 
 
 def test_a_p99_above_all_bounds_is_no_number(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ferry import boards
 from ferry.bench import experiment, guest_samples, move_pages, plan, stallbench
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import STOCK, Choice, Config
-from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, LOCKED_BATCHES, LOCKED_P99, Load, Outcome, Sample
+from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, Load, Outcome, Sample
 from ferry.boards import Board
 from ferry.errors import UsageError
 from ferry.kernel import build
@@ -159,11 +159,12 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
         ratio_to_baseline=None, failures=failures,
         workload=chosen.workload(workload), runs=config.runs, device=workload,
     )
-    keys = [*FIGURES, "failed_folios"]
-    keys += [key for key in (LOCKED_BATCHES, LOCKED_P99) if any(key in sample.figures for _, sample in samples)]
+    keys = (*FIGURES, "failed_folios")
     good = [sample for _, sample in samples]
-    return cast(StallRow, {**made, **{key: stallbench.median(good, key) for key in keys}, "ratios": {},
-                           "figures": {key: [sample.figure(key) for sample in good] for key in keys}})
+    locked = stallbench.locked_figures(good)
+    each = {key: [stallbench.locked_figures([sample]).get(key) for sample in good] for key in locked}
+    return cast(StallRow, {**made, **{key: stallbench.median(good, key) for key in keys}, **locked, "ratios": {},
+                           "figures": {key: [sample.figures[key] for sample in good] for key in keys} | each})
 
 
 def ratio(one: StallRow, baseline: StallRow, key: str) -> Ratio | None:

@@ -18,6 +18,7 @@ from typing import Any
 from ferry.bench import guest_samples
 from ferry.bench.plan import Config
 from ferry.control import histogram
+from ferry.control.histogram import Histogram
 from ferry.debian import packages
 from ferry.results import stats
 from ferry.results.document import Failure
@@ -60,20 +61,13 @@ class Load:
 
 @dataclass(frozen=True)
 class Sample:
-    """One configuration under load for some seconds.
-
-    `figures` has a value for each of FIGURES, and failed_folios; LOCKED_BATCHES on a kernel that counts them, and
-    LOCKED_P99 if it is not 0: infinity where that is above the kernel's last bound.
-    """
+    """One configuration under load for some seconds. `figures` has a value for each of FIGURES, and failed_folios."""
 
     config: str
     round: int
     figures: dict[str, float]
-
-    def figure(self, key: str) -> float | None:
-        """One figure as JSON can hold it: None if the sample has none, or infinity."""
-        value = self.figures.get(key, math.inf)
-        return value if math.isfinite(value) else None
+    locked: Histogram | None = None
+    """Of its batches; None on a kernel that does not count them."""
 
 
 @dataclass(frozen=True)
@@ -129,17 +123,29 @@ def line(command: str, name: str) -> str:
 def outcome(share: Path, name: str) -> Outcome:
     """The outcome of the stallbench of this name, which is a workload's in script(), read from `share`."""
     events = guest_samples.events(guest_samples.text_of(share / f"{name}.jsonl"))
-    found = [Sample(event["config"], event["round"], figures(event, share)) for event in events
+    found = [Sample(event["config"], event["round"], figures(event, share), locked(event)) for event in events
              if event.get("event") == "sample" and not event["warmup"]]
     return Outcome(guest_samples.status_of(share / f"{name}.status"), found,
                    guest_samples.text_of(share / f"{name}.stderr"))
 
 
 def median(samples: Sequence[Sample], key: str) -> float | None:
-    """The median of a figure over the samples that have it; None without one, or if it is infinity."""
-    values = [sample.figures[key] for sample in samples if key in sample.figures]
-    found = stats.median(values) if values else math.inf
-    return found if math.isfinite(found) else None
+    """The median of a figure over the samples; None without one."""
+    return stats.median([sample.figures[key] for sample in samples]) if samples else None
+
+
+def locked_figures(samples: Sequence[Sample]) -> dict[str, float | None]:
+    """LOCKED_BATCHES and LOCKED_P99 of the batches of all samples.
+
+    The first is absent on a kernel that does not count them, the second also without a batch. It is None if it is above
+    the kernel's last bound.
+    """
+    found = [sample.locked for sample in samples if sample.locked is not None]
+    if not found:
+        return {}
+    batches = histogram.together(found)
+    p99 = histogram.percentile(batches, 0.99)
+    return {LOCKED_BATCHES: batches.count} | ({} if p99 is None else {LOCKED_P99: p99 if math.isfinite(p99) else None})
 
 
 def sort_out(outcome: Outcome, config: Config, wanted: int, boot: int) -> tuple[list[Sample], list[Failure]]:
@@ -163,24 +169,20 @@ def fault(sample: Sample, outcome: Outcome) -> str:
 
 
 def figures(event: dict[str, Any], share: Path) -> dict[str, float]:
-    """The figures of one sample."""
+    """FIGURES of one sample, and how many folios failed to move in a round trip."""
     trips = {"round_trips_per_second": 1e9 * event["round_trips"] / event["ns"],
-             "failed_folios": event["pages_failed"] / max(event["round_trips"], 1), **of_locked(event)}
+             "failed_folios": event["pages_failed"] / max(event["round_trips"], 1)}
     if "output" in event:
         return trips | of_redis(guest_samples.text_of(share / event["output"]))
     waits = {f"{name}_us": event[f"{name}_ns"] / 1000 for name in ("p50", "p99", "p999", "max")}
     return trips | waits | {"requests_per_second": 1e9 * event["requests"] / event["ns"]}
 
 
-def of_locked(event: dict[str, Any]) -> dict[str, float]:
-    """LOCKED_BATCHES and LOCKED_P99, from the growth of each file of the kernel's histogram."""
+def locked(event: dict[str, Any]) -> Histogram | None:
+    """The growth of the kernel's histogram during a sample."""
     files = {f"stats/reasons/{REASON}/locked/{key.removeprefix('locked_')}": value for key, value in event.items()
              if key.startswith("locked_")}
-    found = histogram.locked(files).get(REASON)
-    if found is None:
-        return {}
-    p99 = histogram.percentile(found, 0.99)
-    return {LOCKED_BATCHES: found.count} | ({} if p99 is None else {LOCKED_P99: p99})
+    return histogram.locked(files).get(REASON)
 
 
 def of_redis(text: str) -> dict[str, float]:

@@ -85,5 +85,5 @@ def attach(row: Row, config: Config, found: Mapping[int, Outcome]) -> None:
         row["failures"] += [Failure({**failure, "reason": f"stall: {failure['reason']}"}) for failure in bad]
     medians = {f"stall_{key}": stallbench.median([sample for _, sample in samples], key) for key in FIGURES}
     row.update(cast(Row, medians))
-    row["stall_samples"] = [{"boot": boot, "round": sample.round, **{key: sample.figure(key) for key in sample.figures}}
-                            for boot, sample in samples]
+    row["stall_samples"] = [{"boot": boot, "round": sample.round, **sample.figures,
+                             **stallbench.locked_figures([sample])} for boot, sample in samples]

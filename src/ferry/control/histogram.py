@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ferry.control.tree import Value
@@ -52,6 +53,16 @@ def difference(before: Histogram, after: Histogram) -> Histogram:
     counts.append(after.count - before.count)
     *buckets, count = itertools.accumulate(counts, max)
     return Histogram(dict(zip(after.buckets, buckets, strict=True)), count, after.total_us - before.total_us)
+
+
+def together(histograms: Iterable[Histogram]) -> Histogram:
+    """The batches of all of them, which have the same bounds."""
+    buckets: Counter[int] = Counter()
+    count = total_us = 0
+    for one in histograms:
+        buckets.update(one.buckets)
+        count, total_us = count + one.count, total_us + one.total_us
+    return Histogram(buckets, count, total_us)
 
 
 def percentile(histogram: Histogram, share: float) -> float | None:

@@ -242,10 +242,10 @@ class StallRow(Row, total=False):
     failed_folios: float | None
     """That did not move, in a round trip of all memory."""
     locked_batches: float
-    """Batches that were gathered for a migrator; absent on stock."""
+    """That were gathered for a migrator in all samples; absent on stock."""
     locked_p99_us: float | None
-    """The bound that the time with locked folios did not exceed in 99 % of these batches: None if the kernel's last
-    bound is below it. Absent if there was no batch."""
+    """The bound that the time with locked folios did not exceed in 99 % of these batches; None if that is above the
+    kernel's last bound. Absent if there was no batch."""
     figures: dict[str, list[float | None]]
     """Of every good sample, by the key of the figure."""
     ratios: dict[str, Ratio | None]

@@ -59,7 +59,7 @@ def notes(document: Document) -> list[str]:
     found = ["medians over the samples; a percentile is that of the requests of one sample",
              f"below: ratio to {document['baseline']} [95 % interval], above 1 is better"]
     if any("locked_p99_us" in row for row in document["rows"]):
-        found.append("locked p99: 99 % of a sample's batches did not keep their folios locked for longer than this")
+        found.append("locked p99: 99 % of the batches of all samples kept their folios locked for no longer than this")
     found += [f"{skip.get('workload')} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
     found += [*stock_note(document), *document.get("warnings", [])]
     return found + [f"{row.get('workload')}, {label(row)}, boot {failure['boot']} round {failure['round']} failed: "
