@@ -20,8 +20,8 @@ from ferry.boards import Board
 from ferry.results.document import Failure, Row
 
 WORKLOADS = {BASE_BYTES: TOUCH, HUGE_BYTES: HUGE}
-#: What moves: twice the kernel's default batch_max_bytes.
-BYTES = 64 << 20
+#: What moves: as much as can be one batch, by the kernel's default batch_max_bytes.
+BYTES = 32 << 20
 #: Of each configuration in a boot, and how long one takes at least: together 1.5 s.
 SAMPLES, LOAD_MS = 3, 500
 FIGURES = ("p50_us", "p99_us", "p999_us", "max_us")
