@@ -18,7 +18,7 @@ from ferry.commands import bench as bench_verb
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
-from ferry.results import runs, table
+from ferry.results import runs, stall_table, table
 from ferry.vm import boot, guest_programs, kvm
 
 COSTS = {"stock": 105.0, "off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 50.0, "mtcopy4": 40.0,
@@ -132,16 +132,34 @@ def test_stalls_come_after_all_samples_and_in_the_same_configurations(made_up_gu
 
 
 def test_a_failed_stall_makes_the_bench_fail(made_up_guest: Guest) -> None:
-    made_up_guest.spoil_stalls = {"requests": 0}
+    made_up_guest.spoil_stalls = {"round_trips": 0}
     assert bench("--folio", "4k", "--migrator", "kernel") == 1
     assert runs.load("latest")[0]["rows"][-1]["failures"] == [
-        {"boot": 0, "round": 2, "reason": "stall: no request waited"}]
+        {"boot": 0, "round": 2, "reason": "stall: no memory moved"}]
     made_up_guest.spoil_stalls = {"status": 1}
     assert bench("--folio", "4k", "--migrator", "kernel") == 1
     row = runs.load("latest")[0]["rows"][0]
     assert [failure["reason"] for failure in row["failures"]] == [
         "stall: stallbench exited with 1: stallbench: made up"] * 3
     assert row["stall_p99_us"] is None and row["stall_samples"] == [] and row["median"] is not None
+
+
+def test_a_short_sample_without_a_wait_is_in_no_median(made_up_guest: Guest,
+                                                      capsys: pytest.CaptureFixture[str]) -> None:
+    made_up_guest.spoil_stalls = {"requests": 0, "p99_ns": 0}
+    assert bench("--folio", "4k", "--migrator", "kernel", "--format", "markdown") == 0
+    assert "medians of 2-3 short samples" in capsys.readouterr().out
+    row = runs.load("latest")[0]["rows"][-1]
+    assert row["stall_p99_us"] == pytest.approx((4096 + 500) / 1000)
+    assert ["p99_us" in sample for sample in row["stall_samples"]] == [True, True, False]
+
+
+def test_the_cell_of_a_row_says_what_it_lacks() -> None:
+    (row, *_, other) = made_up.document()["rows"]
+    row.update(dict.fromkeys(stall_table.BESIDE))  # type: ignore[typeddict-item]
+    assert stall_table.beside(row) == ["no wait"] and stall_table.beside(other) == stall_table.beside(None) == ["-"]
+    row["stall_samples"] = []
+    assert stall_table.beside(row) == ["no sample"]
 
 
 @pytest.mark.parametrize(("words", "reason"), [

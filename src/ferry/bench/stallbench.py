@@ -148,22 +148,26 @@ def locked_figures(samples: Sequence[Sample]) -> dict[str, float | None]:
     return {LOCKED_BATCHES: batches.count} | ({} if p99 is None else {LOCKED_P99: p99 if math.isfinite(p99) else None})
 
 
-def sort_out(outcome: Outcome, config: Config, wanted: int, boot: int) -> tuple[list[Sample], list[Failure]]:
-    """One configuration's good samples, and a failure for each of the `wanted` that is wrong or did not come."""
+def sort_out(outcome: Outcome, config: Config, wanted: int, boot: int,
+             must_wait: bool = True) -> tuple[list[Sample], list[Failure]]:
+    """One configuration's good samples, and a failure for each of the `wanted` that is wrong or did not come.
+
+    With `must_wait`, a sample without a request is wrong.
+    """
     got = [sample for sample in outcome.samples if sample.config == config.label]
-    faults = {sample.round: fault(sample, outcome) for sample in got}
+    faults = {sample.round: fault(sample, outcome, must_wait) for sample in got}
     failures = [Failure(boot=boot, round=turn, reason=said) for turn, said in faults.items() if said]
     failures += [Failure(boot=boot, round=turn, reason=outcome.reason) for turn in range(len(got), wanted)]
     return [sample for sample in got if not faults[sample.round]], failures
 
 
-def fault(sample: Sample, outcome: Outcome) -> str:
+def fault(sample: Sample, outcome: Outcome, must_wait: bool) -> str:
     """Why a sample does not count, or ""."""
     if outcome.status != 0:
         return outcome.reason
     if missing := [key for key in FIGURES if key not in sample.figures]:
         return f"it has no {', '.join(missing)}"
-    if not sample.figures["requests_per_second"]:
+    if must_wait and not sample.figures["requests_per_second"]:
         return "no request waited"
     return "" if sample.figures["round_trips_per_second"] else "no memory moved"
 

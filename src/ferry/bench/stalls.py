@@ -20,8 +20,9 @@ from ferry.boards import Board
 from ferry.results.document import Failure, Row
 
 WORKLOADS = {BASE_BYTES: TOUCH, HUGE_BYTES: HUGE}
-#: What moves: as much as can be one batch, by the kernel's default batch_max_bytes.
-BYTES = 32 << 20
+#: What moves: as much as can be one batch, by the kernel's default batch_max_bytes, and twice that in large folios, of
+#: which a thread meets few while they move.
+BYTES = {TOUCH: 32 << 20, HUGE: 64 << 20}
 #: Of each configuration in a boot, and how long one takes at least: together 1.5 s.
 SAMPLES, LOAD_MS = 3, 500
 FIGURES = ("p50_us", "p99_us", "p999_us", "max_us")
@@ -58,8 +59,9 @@ def lines(programs: Mapping[str, Path], sweep: Plan, configs: Sequence[Config]) 
     """The shell lines that measure each case by one of the guest's programs."""
     found = []
     for case in sweep.stalls:
+        workload = WORKLOADS[case.folio_bytes]
         words = [*stallbench.repeated(programs[stallbench.PROGRAM], configs, SAMPLES), "--warmup", "0",
-                 *stallbench.options(WORKLOADS[case.folio_bytes], BYTES, LOAD_MS)]
+                 *stallbench.options(workload, BYTES[workload], LOAD_MS)]
         found.append(stallbench.line(shlex.join(words), _name(case)))
     return found
 
@@ -76,14 +78,21 @@ def _name(case: Case) -> str:
 def attach(row: Row, config: Config, found: Mapping[int, Outcome]) -> None:
     """Add to a row its configuration's figures, medians over the samples of all boots; `found` is by boot.
 
-    A sample that is wrong or did not come is a failure of the row.
+    A sample that is wrong or did not come is a failure of the row. In one so short a thread may never have waited: the
+    row keeps it without percentiles, and it is in no median.
     """
     samples: list[tuple[int, Sample]] = []
     for boot, outcome in found.items():
-        good, bad = stallbench.sort_out(outcome, config, SAMPLES, boot)
+        good, bad = stallbench.sort_out(outcome, config, SAMPLES, boot, must_wait=False)
         samples += [(boot, sample) for sample in good]
         row["failures"] += [Failure({**failure, "reason": f"stall: {failure['reason']}"}) for failure in bad]
-    medians = {f"stall_{key}": stallbench.median([sample for _, sample in samples], key) for key in FIGURES}
-    row.update(cast(Row, medians))
-    row["stall_samples"] = [{"boot": boot, "round": sample.round, **sample.figures,
-                             **stallbench.locked_figures([sample])} for boot, sample in samples]
+    waited = [sample for _, sample in samples if sample.figures["requests_per_second"]]
+    row.update(cast(Row, {f"stall_{key}": stallbench.median(waited, key) for key in FIGURES}))
+    row["stall_samples"] = [kept(boot, sample) for boot, sample in samples]
+
+
+def kept(boot: int, sample: Sample) -> dict[str, float | None]:
+    """A sample as its row keeps it."""
+    none = () if sample.figures["requests_per_second"] else FIGURES
+    figures = {key: value for key, value in sample.figures.items() if key not in none}
+    return {"boot": boot, "round": sample.round, **figures, **stallbench.locked_figures([sample])}

@@ -83,12 +83,12 @@ class Row(TypedDict):
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
     stall_p50_us: NotRequired[float | None]
-    """How long a thread waits for the memory while it moves; medians over `stall_samples`, None without one."""
+    """How long a thread waits for the memory while it moves; medians over `stall_samples`, None if it never did."""
     stall_p99_us: NotRequired[float | None]
     stall_p999_us: NotRequired[float | None]
     stall_max_us: NotRequired[float | None]
     stall_samples: NotRequired[list[dict[str, float | None]]]
-    """Boot, round and the figures of each, by the keys of a StallRow."""
+    """Boot, round and the figures of each, by the keys of a StallRow; no percentiles if the thread never waited."""
 
 
 class Skip(TypedDict):

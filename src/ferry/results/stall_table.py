@@ -76,14 +76,16 @@ def beside(row: Row | None) -> list[str]:
     if row is None or not has_stalls(row):
         return ["-"]
     values = [cast(Mapping[str, float | None], row)[key] for key in BESIDE]
-    return [figure(value) for value in values if value is not None] or ["no sample"]
+    none = "no wait" if row["stall_samples"] else "no sample"
+    return [figure(value) for value in values if value is not None] or [none]
 
 
 def beside_notes(document: Document) -> list[str]:
     """How to read the column, or why there is none."""
     if reason := document.get("no_stalls"):
         return [f"no stalls: {reason}"]
-    counts = sorted({len(row["stall_samples"]) for row in document["rows"] if has_stalls(row)})
+    counts = sorted({sum("p50_us" in sample for sample in row["stall_samples"])
+                     for row in document["rows"] if has_stalls(row)})
     if not counts:
         return []
     samples = "-".join(str(count) for count in dict.fromkeys([counts[0], counts[-1]]))
