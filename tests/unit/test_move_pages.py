@@ -192,6 +192,8 @@ def test_boots_of_both_kernels_alternate(made_up_guest: Guest, capsys: pytest.Ca
     document = json.loads(capsys.readouterr().out)
     assert document["baseline"] == "stock"
     assert all(len(row["samples"]) >= 10 for row in document["rows"])
+    assert all([sample["boot"] for sample in row["stall_samples"]] == [0] * stalls.SAMPLES + [1] * stalls.SAMPLES
+               for row in document["rows"])
 
 
 def test_instructions_are_counted_on_one_cpu(made_up_guest: Guest, capsys: pytest.CaptureFixture[str]) -> None:
