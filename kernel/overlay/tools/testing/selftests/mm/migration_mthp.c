@@ -129,7 +129,10 @@ static unsigned int count_large(const char *memory)
 	return large;
 }
 
-/* Move all pages to a node. Return how many are there, or -1. */
+/*
+ * Move all pages to a node. Return how many are there, or -1. move_pages(2)
+ * reports EBUSY for a page whose folio it has just isolated, and then moves it.
+ */
 static long move_all(char *memory, int node, int flags)
 {
 	size_t i, nr = SIZE / page_size;
@@ -141,7 +144,8 @@ static long move_all(char *memory, int node, int flags)
 		pages[i] = memory + i * page_size;
 		nodes[i] = node;
 	}
-	if (syscall(SYS_move_pages, 0, nr, pages, nodes, status, flags) < 0)
+	if (syscall(SYS_move_pages, 0, nr, pages, nodes, status, flags) < 0 ||
+	    syscall(SYS_move_pages, 0, nr, pages, NULL, status, 0) < 0)
 		return -1;
 	for (i = 0; i < nr; i++)
 		there += status[i] == node;
@@ -213,7 +217,7 @@ TEST_F_TIMEOUT(mthp, shared_stays_whole, 120)
 	}
 	close(pipes[0]);
 	for (int i = 0; i < MOVES; i++)
-		ASSERT_EQ(move_all(self->memory, i % 2, MPOL_MF_MOVE_ALL),
+		EXPECT_EQ(move_all(self->memory, i % 2, MPOL_MF_MOVE_ALL),
 			  SIZE / page_size);
 	EXPECT_EQ(count_whole(self->memory), FOLIOS);
 	EXPECT_EQ(read_number(PARTIAL), self->partial);
