@@ -20,9 +20,8 @@ from ferry.boards import Board
 from ferry.results.document import Failure, Row
 
 WORKLOADS = {BASE_BYTES: TOUCH, HUGE_BYTES: HUGE}
-#: What moves: as much as can be one batch, by the kernel's default batch_max_bytes, and twice that in large folios, of
-#: which a thread meets few while they move.
-BYTES = {TOUCH: 32 << 20, HUGE: 64 << 20}
+#: What moves: as much as can be one batch, by the kernel's default batch_max_bytes.
+BYTES = 32 << 20
 #: Of each configuration in a boot, and how long one takes at least: together 1.5 s.
 SAMPLES, LOAD_MS = 3, 500
 FIGURES = ("p50_us", "p99_us", "p999_us", "max_us")
@@ -59,9 +58,8 @@ def lines(programs: Mapping[str, Path], sweep: Plan, configs: Sequence[Config]) 
     """The shell lines that measure each case by one of the guest's programs."""
     found = []
     for case in sweep.stalls:
-        workload = WORKLOADS[case.folio_bytes]
         words = [*stallbench.repeated(programs[stallbench.PROGRAM], configs, SAMPLES), "--warmup", "0",
-                 *stallbench.options(workload, BYTES[workload], LOAD_MS)]
+                 *stallbench.options(WORKLOADS[case.folio_bytes], BYTES, LOAD_MS)]
         found.append(stallbench.line(shlex.join(words), _name(case)))
     return found
 
