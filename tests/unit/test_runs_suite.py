@@ -24,6 +24,6 @@ def test_each_load_has_its_migrator_and_migrc(monkeypatch: pytest.MonkeyPatch, t
     assert "runs.sh 0 sh" in off.command and off.setup == () and not off.migrator
     assert mtcopy.setup[0].endswith("insmod /m/ferry_mtcopy.ko") and mtcopy.migrator == "mtcopy"
     assert "runs.sh 1 sh" in migrc.command and migrc.setup[-1] == "echo off >/sys/kernel/mm/migration/migrator"
-    seconds = 30 if thorough else 10
+    seconds = 30 if thorough else 7
     assert all(f"--seconds {seconds} " in job.command and job.seconds > seconds for job in (off, mtcopy, migrc))
     assert [f"--in-runs {runs.PAGES}" in job.command for job in more] == [True] * thorough

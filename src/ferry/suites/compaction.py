@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Compaction, demotion, promotion, contiguous allocation, DAMON and hot-unplug together: guest/scripts/compaction.sh."""
+"""Compaction, demotion, promotion, DAMON, contiguous allocation and hot-unplug: guest/scripts/compaction.sh."""
 
 from __future__ import annotations
 
