@@ -10,9 +10,9 @@
  *      wait for reclaim and compaction, and no task waits with it.
  *   2. migrate_folio_unmap() takes the destination of its folio from
  *      ferry_get_destination(), locks both, and unmaps.
- *   3. ferry_gather_ends() ends the batch at batch_max_us after its first
- *      unmapping, for whatever reason it took so long, and before a folio that
- *      has no destination. The folios that are left come first in the next
+ *   3. ferry_gather_ends() ends the batch at half of batch_max_us after its
+ *      first unmapping, for whatever reason it took so long, and before a folio
+ *      that has no destination. The folios that are left come first in the next
  *      round. No pass of this round counts for them, so they cannot fail by it.
  *   4. ferry_take_uncopied() takes out the folios that the migrator of a client
  *      was required to copy and did not: see client.c. They fail.
@@ -219,10 +219,14 @@ bool ferry_gather_expired(struct ferry_gather *gather)
 	if (!gather->start)
 		gather->start = now;
 	/*
+	 * Half of the time: the move of base pages takes up to about twice as
+	 * long as their unmapping, and the copy has a limit of its own. So the
+	 * folios are locked for about twice max_ns.
+	 *
 	 * The clocks of two CPUs may differ a little, and each may be off by a
 	 * tick where the TSC is unstable.
 	 */
-	return (s64)(now - gather->start) > max_ns;
+	return (s64)(now - gather->start) > max_ns / 2;
 }
 
 bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,

@@ -15,7 +15,7 @@
  *   - batch_max_bytes,
  *   - the bytes that the migrator copies in batch_max_us, according to the rate
  *     of recent batches of the same reason between the same nodes,
- *   - batch_max_us after its first folio was unmapped: see gather.c.
+ *   - half of batch_max_us after its first folio was unmapped: see gather.c.
  *
  * The first two bound the list that migrate_pages() cuts. The third is known
  * when the first destination is allocated. A reason has one migrator at a time,

@@ -33,8 +33,8 @@
  * migrator copies, and the second hook, ferry_move_runs(), moves the runs.
  * Folios that step 6 could not move take the same way. The code for single
  * folios moves or undoes the rest. Such a batch follows mm/ferry/gather.c: all
- * its destinations are allocated before step 3 of the first run, and after
- * batch_max_us no further run is unmapped.
+ * its destinations are allocated before step 3 of the first run, and after half
+ * of batch_max_us no further run is unmapped.
  *
  * Locking: see mm/ferry_runs/walk.c.
  */
