@@ -10,6 +10,8 @@
 #include "util.h"
 
 #define DIR "/sys/kernel/debug/alloc_blocks"
+/* Long enough for kswapd to see that the node needs no reclaim, and to go to sleep again. */
+#define KSWAPD_NS 200000000
 
 void blocks_require(void)
 {
@@ -41,9 +43,16 @@ struct blocks blocks_take(int node, unsigned int order)
 	return write_order(DIR "/take", node, order, LONG_MAX);
 }
 
-void blocks_free(int node, unsigned int order)
+void blocks_wake_kswapd(int node)
 {
-	write_order(DIR "/wake", node, order, 1);
+	/* For two pages, so that kcompactd, which kswapd wakes for the same, has no reason to compact. */
+	write_order(DIR "/wake", node, 1, LONG_MAX);
+	blocks_free();
+	sleep_ns(KSWAPD_NS);
+}
+
+void blocks_free(void)
+{
 	if (!sysfs_write(DIR "/free", "1"))
 		die(EXIT_FAILED, DIR "/free: %m");
 }

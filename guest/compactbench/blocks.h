@@ -19,11 +19,12 @@ struct blocks blocks_allocate(int node, unsigned int order, uint64_t count);
 /* Take all blocks that are free as they are: compaction has to make each further one. */
 struct blocks blocks_take(int node, unsigned int order);
 
+void blocks_free(void);
+
 /*
- * Free all blocks of a node that has no free ones, so that the next ones can be made as if none had been made before.
- * Compaction remembers which parts of a node it is to skip, and only kswapd lets it forget them, before it goes to
- * sleep; so kswapd is woken.
+ * Wake kswapd by an allocation that finds nothing, and give it no reason to reclaim. Before it goes to sleep again, it
+ * lets compaction forget which parts of a node it was to skip since an allocation failed.
  */
-void blocks_free(int node, unsigned int order);
+void blocks_wake_kswapd(int node);
 
 #endif

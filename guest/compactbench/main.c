@@ -16,11 +16,8 @@
 #include "usage.h"
 #include "util.h"
 
-/* After allocations that failed, the kernel defers compaction for up to 64 more. */
+/* After an allocation that failed, the kernel defers compaction for up to so many more. */
 #define DEFERRED 64
-
-/* Each sample tries to allocate so many times as many blocks once more, untimed, to see how many can be made in all. */
-#define MORE UINT64_C(3)
 
 /* What one sample measured, beside its usage. */
 struct sample {
@@ -59,12 +56,22 @@ static void make_first_block(const struct options *options)
 {
 	uint64_t made = sysfs_counter("/proc/vmstat", "compact_success");
 
-	for (int i = 0; i < 2 * DEFERRED; i++) {
+	for (int i = 0; i <= DEFERRED; i++) {
 		blocks_allocate(options->node, options->order, 1);
 		if (sysfs_counter("/proc/vmstat", "compact_success") != made)
 			return;
 	}
 	die(EXIT_FAILED, "the kernel makes no block of order %u on node %d", options->order, options->node);
+}
+
+/* Until an allocation fails. */
+static uint64_t make_more_blocks(const struct options *options)
+{
+	uint64_t made = 0;
+
+	while (blocks_allocate(options->node, options->order, 1).got)
+		made++;
+	return made;
 }
 
 static void allocate(const struct options *options, struct sample *sample)
@@ -84,7 +91,7 @@ static void allocate(const struct options *options, struct sample *sample)
 		hog_stop();
 	sample->ns = blocks.ns;
 	sample->blocks = blocks.got;
-	sample->more_blocks = blocks_allocate(options->node, options->order, MORE * options->blocks).got;
+	sample->more_blocks = make_more_blocks(options);
 }
 
 /* Blocks that kcompactd made are free afterwards. */
@@ -126,13 +133,14 @@ static void take_sample(const struct options *options, const struct config *conf
 	sample = (struct sample){ 0 };
 	config_apply(config);
 	fragments_make(&fragments, options->node);
+	blocks_wake_kswapd(options->node);
 	blocks_take(options->node, options->order);
 	if (options->workload == WORKLOAD_PROACTIVE)
 		compact_proactively(options, &sample);
 	else
 		allocate(options, &sample);
 	print_sample(options, config, round, &sample);
-	blocks_free(options->node, options->order);
+	blocks_free();
 	fragments_free(&fragments);
 }
 

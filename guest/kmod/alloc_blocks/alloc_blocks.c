@@ -6,7 +6,7 @@
  *   allocate  "NODE ORDER COUNT": tries COUNT times to allocate a block
  *   take      the same, but only blocks that are free as they are, without compaction or reclaim; the first
  *             failure ends it
- *   wake      the same as take, and a failure wakes kswapd
+ *   wake      the same as take, and the failure wakes kswapd
  *   result    "GOT NS": how many blocks the last write to one of these got, and how long it took
  *   free      any write frees all blocks
  *
