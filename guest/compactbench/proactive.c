@@ -58,15 +58,15 @@ static pid_t pin_kcompactd(const struct options *options, cpu_set_t *before)
 }
 
 /* Wait until kcompactd is done; returns the time of the last page that it moved, with *after as it was then. */
-static uint64_t wait_until_quiet(const struct options *options, struct usage *after)
+static uint64_t wait_until_quiet(const struct options *options, clockid_t clock, struct usage *after)
 {
 	uint64_t start = clock_ns(), last = start, now = start;
 	static struct usage seen;
 
-	usage_read(after, options->cpu);
+	usage_read(after, options->cpu, clock);
 	while (now - last < QUIET_NS) {
 		sleep_ns(POLL_NS);
-		usage_read(&seen, options->cpu);
+		usage_read(&seen, options->cpu, clock);
 		now = clock_ns();
 		if (now - start > options->limit_s * UINT64_C(1000000000))
 			die(EXIT_FAILED, "kcompactd still moves pages after %u s", options->limit_s);
@@ -83,12 +83,15 @@ uint64_t proactive_run(const struct options *options, struct usage *before, stru
 	uint64_t start, last;
 	cpu_set_t cpus;
 	pid_t thread = pin_kcompactd(options, &cpus);
+	clockid_t clock;
 
-	usage_read(before, options->cpu);
+	if (clock_getcpuclockid(thread, &clock))
+		die(EXIT_FAILED, "kcompactd%d has no CPU clock", options->node);
+	usage_read(before, options->cpu, clock);
 	start = clock_ns();
 	if (!sysfs_write(PROACTIVENESS, GOAL))
 		die(EXIT_FAILED, PROACTIVENESS ": %m");
-	last = wait_until_quiet(options, after);
+	last = wait_until_quiet(options, clock, after);
 	proactive_forbid();
 	sched_setaffinity(thread, sizeof(cpus), &cpus);
 	return last - start;

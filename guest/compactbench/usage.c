@@ -45,9 +45,14 @@ static void read_migrators(struct usage *usage)
 	usage->run_pages = sysfs_number(MIGRATION_DIR "/stats/runs/moved");
 }
 
-void usage_read(struct usage *usage, int cpu)
+void usage_read(struct usage *usage, int cpu, clockid_t thread)
 {
+	struct timespec time;
+
 	*usage = (struct usage){ 0 };
+	if (clock_gettime(thread, &time))
+		die(EXIT_FAILED, "cannot read the CPU time of the thread that compacts: %m");
+	usage->thread_ns = time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
 	read_cpu(usage, cpu);
 	counters_read(&usage->counters);
 	read_migrators(usage);
@@ -66,6 +71,7 @@ void usage_print(struct json *json, const struct usage *before, const struct usa
 	print_ms(json, "user_ms", after->user - before->user);
 	print_ms(json, "system_ms", after->system - before->system);
 	print_ms(json, "idle_ms", after->idle - before->idle);
+	json_int(json, "thread_ns", after->thread_ns - before->thread_ns);
 	counters_print(json, "", &before->counters, &after->counters);
 	if (!migrators_list(&migrators))
 		return;

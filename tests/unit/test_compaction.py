@@ -29,7 +29,7 @@ def event(config: str, turn: int, wall_ms: float, workload: str = "busy", **more
     """A sample as the guest prints it."""
     made = {"event": "sample", "config": config, "round": turn, "warmup": False, "workload": workload, "order": 9,
             "wall_ns": round(wall_ms * 1e6), "blocks_got": 32, "blocks_wanted": 32, "blocks_more": 8,
-            "user_ms": 40, "system_ms": 50, "idle_ms": 10, "pgmigrate_success": 9000}
+            "user_ms": 40, "system_ms": 50, "idle_ms": 10, "thread_ns": 60_000_000, "pgmigrate_success": 9000}
     if workload == "busy":
         made["hog_iterations"] = 1000 + turn
     if config != "stock":
@@ -92,17 +92,19 @@ def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Pat
     assert mtcopy["workload"] == "busy" and mtcopy["order"] == 9 and mtcopy["migrated"] == 9000
     assert mtcopy["copied_by_migrator"] == 8000 and stock["copied_by_migrator"] == runs["copied_by_migrator"] == 0
     assert (mtcopy["user_percent"], mtcopy["sys_percent"], mtcopy["idle_percent"]) == (40, 50, 10)
-    assert mtcopy["hog_iterations"] == 1002 and mtcopy["allocated"] == 40
+    assert mtcopy["thread_ms"] == 60 and mtcopy["hog_iterations"] == 1002 and mtcopy["allocated"] == 40
     assert mtcopy["unit"] == "ns_per_block" and mtcopy["median"] == pytest.approx(102e6 / 32)
-    assert ratios_of(mtcopy) == {"wall_ms": 2.0, "sys_ms": 1.0, "hog_iterations": 1.0, "allocated": 1.0}
+    assert ratios_of(mtcopy) == {"wall_ms": 2.0, "sys_ms": 1.0, "thread_ms": 1.0, "hog_iterations": 1.0,
+                                 "allocated": 1.0}
     assert mtcopy["ratio_to_baseline"] == mtcopy["ratios"]["wall_ms"] and stock["ratio_to_baseline"] is None
     assert "ratios" not in stock and len(mtcopy["events"]) == len(mtcopy["samples"]) == 10
 
 
 def test_more_hog_iterations_and_blocks_and_less_time_of_the_system_are_better(tmp_path: Path) -> None:
-    better = {"hog_iterations": 2004, "system_ms": 25, "blocks_more": 48}
+    better = {"hog_iterations": 2004, "system_ms": 25, "thread_ns": 30_000_000, "blocks_more": 48}
     row = by_label(filled(tmp_path, chosen(*WORDS), TIMES, of_ours=better))["off"]
-    assert ratios_of(row) == {"wall_ms": 1.0, "sys_ms": 2.0, "hog_iterations": 2.0, "allocated": 2.0}
+    assert ratios_of(row) == {"wall_ms": 1.0, "sys_ms": 2.0, "thread_ms": 2.0, "hog_iterations": 2.0,
+                              "allocated": 2.0}
 
 
 def test_the_figure_of_a_clock_that_counts_is_instructions_for_each_page(tmp_path: Path) -> None:

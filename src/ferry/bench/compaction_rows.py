@@ -55,10 +55,11 @@ FIGURES: dict[str, Callable[[Event], float | None]] = {
     "sys_percent": percent("system_ms"),
     "idle_percent": percent("idle_ms"),
     "sys_ms": lambda event: event["system_ms"],
+    "thread_ms": lambda event: event["thread_ns"] / 1e6,
     "allocated": lambda event: event["blocks_got"] + event.get("blocks_more", 0),
 }
 #: Figures with a ratio to the baseline, and whether less of them is better.
-RATIOS = {"wall_ms": True, "sys_ms": True, "hog_iterations": False, "allocated": False}
+RATIOS = {"wall_ms": True, "sys_ms": True, "thread_ms": True, "hog_iterations": False, "allocated": False}
 
 
 def fill(document: Document, plan: Plan, outcomes: Outcomes) -> None:

@@ -22,7 +22,7 @@ NAME = "compaction"
 #: Key of a figure in a row, and the heading of its column.
 COLUMNS = {"wall_ms": "wall time\nms", "migrated": "migrated\npages", "copied_by_migrator": "copied by\na migrator",
            "hog_iterations": "hog\niterations", "user_percent": "user %", "sys_percent": "sys %",
-           "idle_percent": "idle %", "sys_ms": "sys ms", "allocated": "blocks\nin all"}
+           "idle_percent": "idle %", "thread_ms": "CPU time of\nthe thread, ms", "allocated": "blocks\nin all"}
 
 
 def grid(document: Document) -> Grid:
@@ -69,4 +69,4 @@ def notes(document: Document) -> list[str]:
 def extra(row: Row) -> Record:
     """The further columns of a line of CSV."""
     figures = cast(Mapping[str, float | None], row)
-    return {key: figures[key] for key in COLUMNS}
+    return {key: figures[key] for key in (*COLUMNS, "sys_ms")}

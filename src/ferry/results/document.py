@@ -255,6 +255,8 @@ class CompactionRow(Row, total=False):
     sys_percent: float | None
     idle_percent: float | None
     sys_ms: float | None
+    thread_ms: float | None
+    """CPU time of the thread that compacts. It is exact; /proc/stat counts ticks."""
     allocated: float | None
     """Blocks that could be made in all, untimed ones included."""
     ratios: dict[str, Ratio | None]
