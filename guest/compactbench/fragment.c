@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <numa.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,15 +44,29 @@ static uint64_t free_kb(int node)
 	return numa_available() < 0 ? sysfs_counter("/proc/meminfo", "MemFree:") : node_free_kb(node);
 }
 
+/* A word of each page that is kept. */
+static volatile uint64_t *word_of(const struct fragments *fragments, size_t page)
+{
+	return (volatile uint64_t *)(fragments->base + page * PAGE_BYTES);
+}
+
 /*
- * Free every second page. The even ones take turns with the odd ones, because asynchronous compaction first looks for
- * free pages at every 32nd page only: it would find all of them free, or none.
+ * Every second page is a hole. The even ones take turns with the odd ones, because asynchronous compaction first looks
+ * for free pages at every 32nd page only: it would find all of them free, or none.
  */
+static bool is_hole(size_t page)
+{
+	return (page ^ page / STRIDE) & 1;
+}
+
 static void make_holes(const struct fragments *fragments)
 {
-	for (size_t page = 0; page < fragments->bytes / PAGE_BYTES; page++)
-		if ((page ^ page / STRIDE) & 1 && madvise(fragments->base + page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED))
+	for (size_t page = 0; page < fragments->bytes / PAGE_BYTES; page++) {
+		if (!is_hole(page))
+			*word_of(fragments, page) = page + 1;
+		else if (madvise(fragments->base + page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED))
 			die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
+	}
 }
 
 void fragments_make(struct fragments *fragments, int node)
@@ -80,5 +94,8 @@ void fragments_make(struct fragments *fragments, int node)
 
 void fragments_free(struct fragments *fragments)
 {
+	for (size_t page = 0; page < fragments->bytes / PAGE_BYTES; page++)
+		if (!is_hole(page) && *word_of(fragments, page) != page + 1)
+			die(EXIT_FAILED, "page %zu holds %" PRIu64, page, *word_of(fragments, page));
 	munmap(fragments->base, fragments->reserved);
 }

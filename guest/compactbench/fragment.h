@@ -17,6 +17,7 @@ struct fragments {
  */
 void fragments_make(struct fragments *fragments, int node);
 
+/* Ends the program with EXIT_FAILED if a page does not hold what it did. */
 void fragments_free(struct fragments *fragments);
 
 #endif
