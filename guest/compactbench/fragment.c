@@ -59,7 +59,7 @@ static bool is_hole(size_t page)
 	return (page ^ page / STRIDE) & 1;
 }
 
-static void make_holes(const struct fragments *fragments)
+void fragments_punch(const struct fragments *fragments)
 {
 	for (size_t page = 0; page < fragments->bytes / PAGE_BYTES; page++) {
 		if (!is_hole(page))
@@ -89,7 +89,7 @@ void fragments_make(struct fragments *fragments, int node)
 	}
 	if (!fragments->bytes)
 		die(EXIT_FAILED, "--node: node %d has no free memory to fill", node);
-	make_holes(fragments);
+	fragments_punch(fragments);
 }
 
 void fragments_free(struct fragments *fragments)

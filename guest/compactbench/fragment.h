@@ -17,6 +17,9 @@ struct fragments {
  */
 void fragments_make(struct fragments *fragments, int node);
 
+/* Free every second page of those that were filled: a part of fragments_make(). */
+void fragments_punch(const struct fragments *fragments);
+
 /* Ends the program with EXIT_FAILED if a page does not hold what it did. */
 void fragments_free(struct fragments *fragments);
 
