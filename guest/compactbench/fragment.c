@@ -61,12 +61,14 @@ static bool is_hole(size_t page)
 
 void fragments_punch(const struct fragments *fragments)
 {
-	for (size_t page = 0; page < fragments->bytes / PAGE_BYTES; page++) {
+	size_t pages = fragments->bytes / PAGE_BYTES;
+
+	for (size_t page = 0; page < pages; page++)
 		if (!is_hole(page))
 			*word_of(fragments, page) = page + 1;
-		else if (madvise(fragments->base + page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED))
+	for (size_t page = 0; page < pages; page++)
+		if (is_hole(page) && madvise(fragments->base + page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED))
 			die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
-	}
 }
 
 void fragments_make(struct fragments *fragments, int node)
