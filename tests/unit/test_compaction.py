@@ -195,9 +195,12 @@ def test_quick_boots_are_shared() -> None:
 def test_blocks_are_a_share_of_the_node() -> None:
     board = load("x86-numa")
     assert [work.blocks for work in compaction_plan.works(["idle"], [9, 5, 3], board)] == [64, 1024, 4096]
-    small = compaction_plan.small(board)
+    small = compaction_plan.machine(board, quick=True)
+    assert compaction_plan.machine(board, quick=False) == board
     assert small.nodes[0] == board.nodes[0] and small.nodes[1].cpus == "2-3"
     assert {work.total_bytes for work in compaction_plan.works(["idle"], [9, 3], small)} == {64 << 20}
+    for quick in (False, True):
+        assert compaction_plan.machine(load("uml"), quick).memory_mib == 512
 
 
 def test_the_script_loads_the_modules_and_measures_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -73,8 +73,7 @@ def workloads(asked: list[str] | None, board: Board) -> list[str]:
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
-    board = boards.load(args.board)
-    board = compaction_plan.small(board) if args.quick else board
+    board = compaction_plan.machine(boards.load(args.board), args.quick)
     chosen = plan_for(args, board)
     kernels = {name: build.build(board, name) for name in dict.fromkeys(config.kernel for config in chosen.chosen)}
     document = experiment.document(NAME, board, args.baseline, kernels, asdict(chosen))

@@ -26,7 +26,8 @@ DEFAULT_ORDER = 9
 SHARE = 8
 #: Rounds before the samples: in the first one of a boot more allocations fail than later.
 WARMUP = 1
-#: Memory of the node that is compacted: less is filled sooner.
+#: Memory of the node that is compacted: less is filled sooner. User-Mode Linux cannot have more: each single page is a
+#: mapping of a process of the host, and Linux allows 65,530 of them (vm.max_map_count).
 QUICK_MIB = 512
 
 
@@ -119,7 +120,9 @@ def works(workloads: list[str], orders: list[int], board: Board) -> tuple[Work, 
                  for order in dict.fromkeys(orders))
 
 
-def small(board: Board) -> Board:
-    """The board with less memory at the node that is compacted, the last one."""
+def machine(board: Board, quick: bool) -> Board:
+    """The board, with less memory at the node that is compacted, the last one, if `quick` or in User-Mode Linux."""
+    if not quick and board.runner != "uml":
+        return board
     *others, last = board.nodes
     return dataclasses.replace(board, nodes=(*others, dataclasses.replace(last, memory_mib=QUICK_MIB)))
