@@ -20,7 +20,8 @@ static const char *const vmstat_names[] = {
 	"nr_tlb_remote_flush", "nr_tlb_remote_flush_received", "nr_tlb_local_flush_all",
 	"nr_tlb_local_flush_one", "pgmigrate_success", "pgmigrate_fail", "pgpromote_success",
 	"pgdemote_kswapd", "pgdemote_direct", "pgdemote_khugepaged", "pgdemote_proactive",
-	"compact_migrate_scanned", "compact_isolated", "compact_daemon_wake", "numa_hint_faults", "numa_pte_updates",
+	"compact_migrate_scanned", "compact_free_scanned", "compact_isolated", "compact_stall", "compact_fail",
+	"compact_success", "compact_daemon_wake", "numa_hint_faults", "numa_pte_updates",
 };
 
 static void add(struct counters *counters, const char *prefix, const char *name, uint64_t value)

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../compactbench/fragment.h"
 #include "../count/command.h"
 #include "../integrity/span.h"
 #include "../movebench/pattern.h"
@@ -350,6 +351,50 @@ static void test_reading(void)
 	check_true(looked_up(1, 6000, 1) != looked_up(1, 6000, 2), "the seed does");
 }
 
+static struct fragments punch(void)
+{
+	struct fragments fragments = { folio_reserve(FOLIO_ALIGN), FOLIO_ALIGN, FOLIO_ALIGN };
+
+	mprotect(fragments.base, FOLIO_ALIGN, PROT_READ | PROT_WRITE);
+	madvise(fragments.base, FOLIO_ALIGN, MADV_NOHUGEPAGE);
+	memset(fragments.base, 1, FOLIO_ALIGN);
+	fragments_punch(&fragments);
+	return fragments;
+}
+
+static void keep_fragments(void)
+{
+	struct fragments fragments = punch();
+
+	fragments_free(&fragments);
+}
+
+static void lose_fragment(void)
+{
+	struct fragments fragments = punch();
+
+	memset(fragments.base + 30 * PAGE_BYTES, 0, PAGE_BYTES);
+	fragments_free(&fragments);
+}
+
+static void test_fragments(void)
+{
+	struct fragments fragments = punch();
+	unsigned char present[FOLIO_ALIGN / PAGE_BYTES];
+	size_t kept = 0, kept_of_32nd = 0;
+
+	mincore(fragments.base, FOLIO_ALIGN, present);
+	for (size_t page = 0; page < ARRAY_SIZE(present); page++) {
+		kept += present[page] & 1;
+		kept_of_32nd += page % 32 == 0 && present[page] & 1;
+	}
+	check_true(kept == ARRAY_SIZE(present) / 2, "every second page is a hole");
+	check_true(kept_of_32nd == ARRAY_SIZE(present) / 64, "also of every 32nd page");
+	fragments_free(&fragments);
+	check_true(status_of(keep_fragments) == EXIT_PASSED, "pages that hold their word pass");
+	check_true(status_of(lose_fragment) == EXIT_FAILED, "a page that lost its word fails");
+}
+
 static void test_histogram(void)
 {
 	static struct histogram some, more;
@@ -456,6 +501,7 @@ int main(void)
 	test_stamp();
 	test_histogram();
 	test_counters();
+	test_fragments();
 	test_pattern();
 	test_span();
 	test_areas();

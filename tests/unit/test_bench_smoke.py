@@ -12,7 +12,7 @@ import pytest
 from made_up import document
 
 from ferry import boards
-from ferry.bench import move_pages, stall, tlb
+from ferry.bench import compaction, move_pages, stall, tlb
 from ferry.errors import InfraError
 from ferry.results import stats
 from ferry.results.document import Document
@@ -60,7 +60,8 @@ def test_each_benchmark_has_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(bench_smoke, "_result",
                         lambda context, name, measure: Result("s", name, Outcome.PASSED))
     found = bench_smoke.run(Context(boards.load("x86-numa"), tmp_path))
-    assert [result.name for result in found] == ["move_pages", "breakdown", "stall", "tlb", "memmap", "copy"]
+    assert [result.name for result in found] == ["move_pages", "breakdown", "stall", "tlb", "compaction", "memmap",
+                                                 "copy"]
 
 
 def test_the_plans_are_valid_and_the_shortest_that_support_a_comparison() -> None:
@@ -68,6 +69,9 @@ def test_the_plans_are_valid_and_the_shortest_that_support_a_comparison() -> Non
     args = {short.bench: bench_smoke.parsed(short) for short in bench_smoke.SHORT}
     for plan in (move_pages.plan_for(args[move_pages], board), stall.plan_for(args[stall], board)):
         assert (plan.samples, plan.boots) == (stats.MIN_SAMPLES, 1)
+    compacted = compaction.plan_for(args[compaction], board)
+    assert (compacted.samples, compacted.boots) == (stats.MIN_SAMPLES, 1)
+    assert len(compacted.works) == len(compacted.chosen) == 1
     counted = tlb.plan_for(args[tlb])
     assert (counted.samples, counted.boots, len(counted.works)) == (stats.MIN_SAMPLES, 2, 1)
     assert {config.kernel for config in counted.configs} == {"ferry"}

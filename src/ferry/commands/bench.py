@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ferry.bench import copy, memmap, move_pages, stall, tiering, tlb
+from ferry.bench import compaction, copy, memmap, move_pages, stall, tiering, tlb
 from ferry.commands.cli import add_global_options
 from ferry.errors import AllSkipped
 from ferry.profile import breakdown
@@ -18,7 +18,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """`ferry bench BENCH`; every bench has the same ways out."""
     parser = sub.add_parser("bench", help="measure, print and keep the result")
     benches = parser.add_subparsers(dest="bench", required=True, metavar="BENCH")
-    for bench in (move_pages, breakdown, stall, tiering, copy, memmap, tlb):
+    for bench in (move_pages, breakdown, stall, compaction, tiering, copy, memmap, tlb):
         options = bench.add_parser(benches)
         formats.add_option(options)
         options.add_argument("--out", type=Path, metavar="DIR", help="keep the run here (default: a new one in runs/)")

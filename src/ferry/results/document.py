@@ -19,10 +19,11 @@ EVENTS = "ipis_per_1000_pages"
 TOTAL = "total"
 
 #: Units in which a smaller figure is the better one.
-COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", EVENTS})
+COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", "ns_per_block", EVENTS})
 
 #: Units in words; gbps is 10^9 bytes a second.
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
+              "ns_per_block": "ns a block",
               "moves_per_second": "page moves/s", "lookups_per_second": "lookups/s",
               "requests_per_second": "requests/s", "touches_per_second": "touches/s",
               EVENTS: "IPIs per 1,000 migrated pages"}
@@ -71,7 +72,8 @@ class Row(TypedDict):
     deferring: NotRequired[bool]
     workload: NotRequired[str]
     kind: NotRequired[str]
-    order: NotRequired[str]
+    order: NotRequired[str | int]
+    """Of the addresses that move; in `ferry bench compaction`, of the blocks."""
     pages_per_call: NotRequired[int]
     runs: NotRequired[bool]
     method: NotRequired[str]
@@ -168,7 +170,7 @@ Column = tuple[str, str, int, int, int, str]
 def column(row: Row) -> Column:
     """The table column of a row: rows of one column do the same work in different configurations."""
     return (row.get("device", ""), row.get("kind", ""), row["folio_bytes"], row["total_bytes"],
-            row.get("pages_per_call", 0), row.get("order", ""))
+            row.get("pages_per_call", 0), str(row.get("order", "")))
 
 
 def is_baseline(document: Document, row: Row) -> bool:
@@ -283,6 +285,32 @@ class TieringRow(Row, total=False):
     """Of every good sample, by the key of the figure; those of a tenant as `tenant_N`."""
     ratios: dict[str, Ratio | None]
     """By the key of the figure; above 1 is better."""
+
+
+class CompactionRow(Row, total=False):
+    """A row of `ferry bench compaction`. Figures are medians over the samples; None where a sample has no such figure.
+
+    Its `order` is that of the blocks. The percentages are of the CPU that compacts, as /proc/stat has them.
+    """
+
+    wall_ms: float | None
+    migrated: float | None
+    """Pages, as pgmigrate_success of /proc/vmstat counts them."""
+    copied_by_migrator: float | None
+    """Pages of these that a migrator copied."""
+    hog_iterations: float | None
+    user_percent: float | None
+    sys_percent: float | None
+    idle_percent: float | None
+    sys_ms: float | None
+    thread_ms: float | None
+    """CPU time of the thread that compacts. It is exact; /proc/stat counts ticks."""
+    allocated: float | None
+    """Blocks that could be made in all, untimed ones included."""
+    ratios: dict[str, Ratio | None]
+    """By the key of the figure; above 1 is better. Of all rows but the baseline's."""
+    events: list[Event]
+    """Every good sample, as the guest printed it."""
 
 
 class BreakdownRow(Row, total=False):

@@ -111,7 +111,7 @@ def column_name(place: Column) -> str:
     device, kind, folio, total, count, order = place
     kind = f"{kind} " if kind not in ("", "anon") else ""
     calls = f", {count:,} a call" if count not in (0, total // folio) else ""
-    order = f", {order}" if order not in ("", "sequential") else ""
+    order = f", {order}" if order not in ("", "sequential") and not device else ""
     return f"{device or f'{kind}{size_name(folio)} folios'}\n{size_name(total)} at a time{calls}{order}"
 
 

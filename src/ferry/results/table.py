@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.results import breakdown_table, stall_table, tiering_table, tlb_table
+from ferry.results import breakdown_table, compaction_table, stall_table, tiering_table, tlb_table
 from ferry.results.document import (
     KIND_NOTES,
     UNIT_NAMES,
@@ -48,6 +48,8 @@ def grid(document: Document) -> Grid:
         return tlb_table.grid(document)
     if document["bench"] == stall_table.NAME:
         return stall_table.grid(document)
+    if document["bench"] == compaction_table.NAME:
+        return compaction_table.grid(document)
     columns = sorted({column(row) for row in document["rows"]})
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
     stalled = {column(row) for row in document["rows"] if stall_table.has_stalls(row)}
@@ -137,5 +139,6 @@ def record(document: Document, row: Row) -> Record:
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
         **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),
         **(tiering_table.extra(row) if document["bench"] == tiering_table.NAME else {}),
+        **(compaction_table.extra(row) if document["bench"] == compaction_table.NAME else {}),
         **(breakdown_table.extra(row) if document["bench"] == breakdown_table.NAME else {}),
     }

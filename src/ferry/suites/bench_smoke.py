@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ferry import boards
-from ferry.bench import copy, memmap, move_pages, stall, tlb
+from ferry.bench import compaction, copy, memmap, move_pages, stall, tlb
 from ferry.errors import FerryError
 from ferry.kernel import build
 from ferry.profile import breakdown
@@ -41,6 +41,7 @@ SHORT = (
     Short(breakdown, ("--quick", "--baseline", "off", "--folio", "4k", "--kind", "anon", "--migrator", "off")),
     Short(stall, ("--quick", "--workload", "touch", "--runs", "off")),
     Short(tlb, ("--quick", "--baseline", "off", "--workload", "move_pages")),
+    Short(compaction, ("--quick", "--baseline", "off", "--workload", "idle", "--migrator", "off", "--runs", "off")),
     Short(memmap, ("--quick", "--gib", "1")),
 )
 

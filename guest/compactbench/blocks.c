@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sysfs.h"
+#include "util.h"
+
+#define DIR "/sys/kernel/debug/alloc_blocks"
+/* Long enough for kswapd to see that the node needs no reclaim, and to go to sleep again. */
+#define KSWAPD_NS 200000000
+
+void blocks_require(void)
+{
+	if (access(DIR "/allocate", W_OK))
+		die(EXIT_MISSING, "no " DIR ": %m (load the module alloc_blocks)");
+}
+
+static struct blocks write_order(const char *file, int node, unsigned int order, uint64_t count)
+{
+	struct blocks blocks;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d %u %" PRIu64, node, order, count);
+	if (!sysfs_write(file, text))
+		die(EXIT_FAILED, "%s refuses '%s': %m", file, text);
+	if (!sysfs_read_line(DIR "/result", text, sizeof(text)) ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64, &blocks.got, &blocks.ns) != 2)
+		die(EXIT_FAILED, DIR "/result: %m");
+	return blocks;
+}
+
+struct blocks blocks_allocate(int node, unsigned int order, uint64_t count)
+{
+	return write_order(DIR "/allocate", node, order, count);
+}
+
+struct blocks blocks_take(int node, unsigned int order)
+{
+	return write_order(DIR "/take", node, order, LONG_MAX);
+}
+
+void blocks_wake_kswapd(int node)
+{
+	/* For two pages, so that kcompactd, which kswapd wakes for the same, has no reason to compact. */
+	write_order(DIR "/wake", node, 1, LONG_MAX);
+	blocks_free();
+	sleep_ns(KSWAPD_NS);
+}
+
+void blocks_free(void)
+{
+	if (!sysfs_write(DIR "/free", "1"))
+		die(EXIT_FAILED, DIR "/free: %m");
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the machine has done so far: time of a CPU and of a thread, counters, pages that migrators copied. */
+#ifndef COMPACTBENCH_USAGE_H
+#define COMPACTBENCH_USAGE_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "counters.h"
+#include "json.h"
+#include "migration.h"
+
+struct usage {
+	/* Of the CPU, in ticks of /proc/stat */
+	uint64_t user;
+	uint64_t system;
+	uint64_t idle;
+	uint64_t thread_ns;	/* CPU time of the thread that compacts */
+	struct counters counters;
+	/* Of compaction, in the order of the kernel's list of migrators */
+	uint64_t copied_pages[MAX_MIGRATORS];
+	uint64_t run_pages;	/* moved in runs */
+};
+
+/* `thread` is the CPU clock of the thread that compacts. */
+void usage_read(struct usage *usage, int cpu, clockid_t thread);
+
+/*
+ * The difference between two readings: user_ms, system_ms and idle_ms of the CPU, thread_ns, the kernel's counters, and,
+ * if it has migrators, the selected one, runs, moved_in_runs, and copied_NAME_pages of each.
+ */
+void usage_print(struct json *json, const struct usage *before, const struct usage *after);
+
+#endif
