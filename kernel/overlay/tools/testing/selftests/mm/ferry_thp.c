@@ -2,7 +2,7 @@
 /*
  * PMD-mapped folios of a batch have one TLB flush. Until then CPUs may use the
  * old PMDs, so mprotect(2), mremap(2) and munmap(2) must flush before they
- * return.
+ * return. MADV_DONTNEED must see a PMD whose folio moves.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -261,6 +261,25 @@ static int remap_back(void)
 TEST_F_TIMEOUT(thp, mremap_flushes, 120)
 {
 	check_races(_metadata, remap_away, remap_back);
+}
+
+/* MADV_DONTNEED leaves out a PMD that it reads as none. */
+TEST_F_TIMEOUT(thp, dontneed_drops, 120)
+{
+	pthread_t mover;
+	long kept = 0;
+
+	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
+	for (int i = 0; i < TURNS; i++) {
+		for (size_t at = 0; at < SIZE; at += HUGE_SIZE)
+			memory()[at] = 1;
+		ASSERT_EQ(madvise(memory(), SIZE, MADV_DONTNEED), 0);
+		for (size_t at = 0; at < SIZE; at += HUGE_SIZE)
+			kept += memory()[at];
+	}
+	shared.stop = true;
+	pthread_join(mover, NULL);
+	EXPECT_EQ(kept, 0);
 }
 
 TEST_HARNESS_MAIN
