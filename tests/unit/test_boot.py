@@ -11,7 +11,7 @@ import pytest
 from ferry import boards, proc
 from ferry.errors import InfraError, Splat, TimedOut
 from ferry.kernel.build import Kernel
-from ferry.vm import boot, splat, tcg
+from ferry.vm import boot, kvm, splat, tcg
 
 STAMP = "[    1.234567] "
 
@@ -120,9 +120,11 @@ def pretend_guest(
     monkeypatch.setattr(boot.qemu.shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
+KERNEL = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
+
+
 def go(share: Path, *, board: str = "x86-numa") -> boot.BootResult:
-    kernel = Kernel(Path("/k/bzImage"), {}, Path("/k/config"), "key", Path("/k/log"), "7.3.4", Path("/t"))
-    return boot.boot(boards.load(board), kernel, "true", timeout_s=5, share=share)
+    return boot.boot(boards.load(board), KERNEL, "true", timeout_s=5, share=share)
 
 
 def test_status_comes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -187,17 +189,22 @@ def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
     (("smp: Brought up 2 nodes", "Oops: int3: 0000 [#1] SMP"), True),
     (("Run /init as init process", "Oops: int3: 0000 [#1] SMP"), False),
     (("smp: Brought up 2 nodes", "Oops: Oops: 0002 [#1] SMP"), False),
+    (("BUG: KASAN: made up", "Oops: int3: 0000 [#1] SMP"), False),
 ])
-def test_only_a_breakpoint_before_init_is_the_emulators(tmp_path: Path, lines: tuple[str, ...], stale: bool) -> None:
+def test_only_a_breakpoint_before_init_is_the_emulators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                        lines: tuple[str, ...], stale: bool) -> None:
+    monkeypatch.setattr(kvm, "works", lambda _: False)
     console = tmp_path / "console.log"
     console.write_text("\n".join(STAMP + line for line in lines))
-    assert tcg.stale_int3_before_init(console) is stale
+    assert tcg.stale_int3_before_init(boards.load("x86-numa"), KERNEL, console) is stale
+    assert not tcg.stale_int3_before_init(boards.load("x86-icount"), KERNEL, console)
 
 
 @pytest.mark.parametrize(("before", "boots"), [("smp: Brought up 2 nodes", 2), ("Run /init as init process", 1)])
 def test_a_boot_that_the_emulator_broke_is_repeated_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str,
                                                          boots: int) -> None:
     asked: list[Callable[[str], bool]] = []
+    monkeypatch.setattr(kvm, "works", lambda _: False)
     pretend_guest(monkeypatch, f"{STAMP}{before}\n{STAMP}Oops: int3: 0000 [#1] SMP\n", None, asked=asked)
     with pytest.raises(Splat):
         go(tmp_path)

@@ -15,7 +15,7 @@ from ferry.errors import FerryError, InfraError, Splat, TimedOut
 from ferry.kernel.build import Kernel
 from ferry.vm import boot, kvm
 
-INT3 = "Oops: int3: 0000 [#1] SMP\n"
+INT3 = "[    1.234567] Oops: int3: 0000 [#1] SMP\n"
 
 
 class Guest:

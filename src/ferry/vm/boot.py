@@ -70,7 +70,7 @@ def boot(
         try:
             return _boot_once(board, kernel, timeout_s, share, on_line, append, expected, silence_s, carry)
         except Splat as error:
-            if repeated or not tcg.stale_int3_before_init(error.log):
+            if repeated or not tcg.stale_int3_before_init(board, kernel, error.log):
                 raise
             repeated = True
             progress.note(f"{board.name}: {error.cause}: a stale int3 of QEMU; booting again")

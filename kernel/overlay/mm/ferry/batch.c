@@ -189,9 +189,14 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 	if (mapping_inaccessible(mapping))
 		return false;
 	/* These callbacks do nothing but check, copy, freeze and switch. */
-	if (mapping->a_ops->migrate_folio == migrate_folio ||
-	    mapping->a_ops->migrate_folio == filemap_migrate_folio)
+	if (mapping->a_ops->migrate_folio == migrate_folio)
 		return true;
+	/*
+	 * Without CONFIG_BUFFER_HEAD block devices have it, too. File systems
+	 * write to the page cache of their device without the folio lock.
+	 */
+	if (mapping->a_ops->migrate_folio == filemap_migrate_folio)
+		return !S_ISBLK(mapping->host->i_mode);
 	return IS_ENABLED(CONFIG_BUFFER_HEAD) &&
 	       mapping->a_ops->migrate_folio == buffer_migrate_folio &&
 	       ferry_buffers_idle(src);
@@ -453,8 +458,6 @@ bool __ferry_copy_hugetlb(const struct ferry_client *client, struct folio *dst,
 	}
 	ferry_batch_clear(batch);
 	ferry_batch_add(batch, src, dst);
-	/* One folio cannot be cut: as long as a CPU takes at 1 GB/s. */
-	batch->max_us = max(batch->max_us, batch->bytes / 1000);
 	copied = ferry_batch_copy(entry, batch, 0) && !batch->pairs[0].status;
 put:
 	ferry_batch_put(batch);

@@ -27,9 +27,9 @@
  * All folios of a batch are locked while it is copied, and a task that touches
  * one of them waits. A transfer therefore has a deadline: a multiple of its
  * expected time, and at most DCBM_MAX_TIMES times batch_max_us. Then its
- * channel hangs. No channel claims anything after batch_max_us. So the copy
- * ends within three times batch_max_us, even if no device answers; the chunks
- * of CPUs come on top.
+ * channel hangs. No channel claims anything after batch_max_us, or after the
+ * nanoseconds that the batch has bytes. So the copy ends within three times
+ * batch_max_us if no device answers; the chunks of CPUs come on top.
  *
  * No memory is allocated: each channel has all that it needs since it is held,
  * and the job lies on the caller's stack.
@@ -68,10 +68,14 @@ static u64 dcbm_timeout_ns(void)
 	return READ_ONCE(dcbm_tuning.timeout_ms) * NSEC_PER_MSEC;
 }
 
-/* May the job claim more for its channels? */
+/*
+ * May the job claim more for its channels? A huge page of hugetlb cannot be
+ * divided into batches: as long as a CPU takes for it at 1 GB/s.
+ */
 static bool dcbm_in_time(const struct dcbm_job *job)
 {
-	u64 max = job->batch->max_us * NSEC_PER_USEC;
+	const struct ferry_batch *batch = job->batch;
+	u64 max = max(batch->max_us * NSEC_PER_USEC, batch->bytes);
 
 	return job->now - job->start <= max(max, dcbm_timeout_ns());
 }

@@ -16,6 +16,7 @@
 struct eligible_ctx {
 	struct folio *src;
 	struct folio *dst;
+	struct inode inode;
 	struct address_space mapping;
 };
 
@@ -47,6 +48,7 @@ static int eligible_init(struct kunit *test)
 	ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
 	test->priv = ctx;
+	ctx->mapping.host = &ctx->inode;
 	ctx->src = folio_alloc(GFP_KERNEL, 0);
 	ctx->dst = folio_alloc(GFP_KERNEL, 0);
 	KUNIT_ASSERT_NOT_NULL(test, ctx->src);
@@ -111,6 +113,17 @@ static void eligible_page_cache(struct kunit *test)
 	expect_eligible(test);
 	ctx->mapping.a_ops = &filemap_ops;
 	expect_eligible(test);
+	eligible_unmap(ctx);
+}
+
+/* A file system may write to its device's page cache without the folio lock. */
+static void skipped_block_device(struct kunit *test)
+{
+	struct eligible_ctx *ctx = test->priv;
+
+	eligible_map(ctx, &filemap_ops);
+	ctx->inode.i_mode = S_IFBLK;
+	expect_skipped(test, FERRY_SKIPPED_UNSUPPORTED);
 	eligible_unmap(ctx);
 }
 
@@ -218,6 +231,7 @@ static void skipped_poisoned(struct kunit *test)
 static struct kunit_case eligible_cases[] = {
 	KUNIT_CASE(eligible_anon),
 	KUNIT_CASE(eligible_page_cache),
+	KUNIT_CASE(skipped_block_device),
 	KUNIT_CASE(skipped_unknown_callback),
 	KUNIT_CASE(skipped_inaccessible),
 	KUNIT_CASE(skipped_locked_buffers),
