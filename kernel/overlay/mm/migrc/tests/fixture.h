@@ -56,17 +56,26 @@ static inline pte_t *new_table(struct kunit *test)
 }
 
 /* As a batch does at its end; the folios stay for longer than a test takes. */
-static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
-				       struct migrc_batch *outer, int nid)
+static inline void end_batch(struct kunit *test, struct migrc_batch *batch)
 {
 	void *age = (void *)migrc_max_age_ms;
-	struct migrc_batch batch = { .outer = outer };
 
-	INIT_LIST_HEAD(&batch.sources);
 	KUNIT_ASSERT_EQ(test,
 			kunit_add_action_or_reset(test, restore_age, age), 0);
 	WRITE_ONCE(migrc_max_age_ms, MSEC_PER_SEC * 60);
 	migrc_apply_max_age();
+	migrc_quarantine(batch);
+	KUNIT_ASSERT_EQ(test,
+			kunit_add_action_or_reset(test, empty_quarantine, NULL),
+			0);
+}
+
+static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
+				       struct migrc_batch *outer, int nid)
+{
+	struct migrc_batch batch = { .outer = outer };
+
+	INIT_LIST_HEAD(&batch.sources);
 	while (nr--) {
 		struct folio *folio = __folio_alloc(GFP_KERNEL | __GFP_THISNODE,
 						    0, nid, NULL);
@@ -74,10 +83,7 @@ static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
 		KUNIT_ASSERT_NOT_NULL(test, folio);
 		list_add(&folio->lru, &batch.sources);
 	}
-	migrc_quarantine(&batch);
-	KUNIT_ASSERT_EQ(test,
-			kunit_add_action_or_reset(test, empty_quarantine, NULL),
-			0);
+	end_batch(test, &batch);
 }
 
 #endif /* _MM_MIGRC_TESTS_FIXTURE_H */

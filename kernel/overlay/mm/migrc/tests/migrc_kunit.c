@@ -513,6 +513,29 @@ static void isolated_is_refused(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_CONTIG_ALLOC
+/* Otherwise a source that waits would look like a page that cannot move. */
+static void contiguous_allocation_drains(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, pageblock_order);
+	struct migrc_batch batch = {};
+	unsigned long start;
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	start = folio_pfn(folio);
+	INIT_LIST_HEAD(&batch.sources);
+	list_add(&folio->lru, &batch.sources);
+	set_bound(test, pageblock_nr_pages);
+	end_batch(test, &batch);
+	KUNIT_ASSERT_GE(test, migrc_quarantined(), pageblock_nr_pages);
+	err = alloc_contig_range(start, start + pageblock_nr_pages,
+				 ACR_FLAGS_NONE, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	free_contig_range(start, pageblock_nr_pages);
+}
+#endif
+
 static bool begins(enum migrate_reason reason, unsigned long private)
 {
 	struct migrc_batch batch;
@@ -742,6 +765,9 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(anon_rules),
 #ifdef CONFIG_MEMORY_ISOLATION
 	KUNIT_CASE(isolated_is_refused),
+#endif
+#ifdef CONFIG_CONTIG_ALLOC
+	KUNIT_CASE(contiguous_allocation_drains),
 #endif
 	KUNIT_CASE(reasons),
 	KUNIT_CASE(file_that_is_pinned_is_flushed),
