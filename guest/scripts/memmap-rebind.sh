@@ -6,8 +6,8 @@
 #
 #   memmap-rebind.sh WATCH ROUNDS
 #
-# WATCH: memmap_watch.ko. ROUNDS: bindings of each of six devices: fsdax and devdax on the first NVDIMM, private and
-# generic memory, each large enough to be shared by two CPUs, for which the kernel allocates memory; and generic
+# WATCH: memmap_watch.ko. ROUNDS: bindings of each of seven devices: fsdax and devdax on the first NVDIMM, private,
+# coherent and generic memory, each large enough to be shared by two CPUs, for which the kernel allocates memory; and generic
 # compounds of 2 MiB and of 1 GiB with a deduplicated vmemmap, as devdax and CXL have without an altmap.
 set -u
 
@@ -93,9 +93,9 @@ rebind() {
 }
 
 echo "KTAP version 1"
-echo "1..16"
+echo "1..18"
 arm
-devices="fsdax devdax private generic dedup_2m dedup_1g"
+devices="fsdax devdax private coherent generic dedup_2m dedup_1g"
 
 # The kernel keeps some memory that it allocates for the first bindings, so the leak test begins after them.
 inject 0
@@ -119,9 +119,9 @@ done
 inject 0
 failures=$((injected - $(cat $debugfs/failslab/times)))
 [ $failures -ge $((rounds * 2)) ]
-report "allocations did fail" $? "$failures did, in $((6 * rounds)) bindings"
+report "allocations did fail" $? "$failures did, in $((7 * rounds)) bindings"
 free_kb_again "$before" $leak_kb
 [ $((before - after)) -le $leak_kb ]
 report "no memory is lost" $? "$((before - after)) KiB are"
-echo "# $failures allocations failed in $((6 * rounds)) bindings; free memory changed by $((after - before)) KiB"
+echo "# $failures allocations failed in $((7 * rounds)) bindings; free memory changed by $((after - before)) KiB"
 exit $failed

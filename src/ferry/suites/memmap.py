@@ -15,7 +15,7 @@ NAME = "memmap"
 #: Bindings of each device; fewer if the user does not name the suite.
 ROUNDS = 250
 SHORT_ROUNDS = 20
-DEVICES = 6
+DEVICES = 7
 #: The slowest that a round on the debug kernel may be.
 ROUND_S = 2
 #: To bind the NVDIMM for the first time, on a busy host.
