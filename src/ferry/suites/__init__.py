@@ -52,9 +52,10 @@ class Suite:
 
 #: Short ones first.
 ALL = (
-    Suite(lint.NAME, "ruff, mypy --strict, layers; guest/ builds without a warning", HOST, lint.run),
-    Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run),
-    Suite(models.NAME, "models of migrc and dcbm hold, and spin finds each fault in them", HOST, models.run),
+    Suite(lint.NAME, "ruff, mypy --strict, layers; guest/ builds without a warning", HOST, lint.run, alongside=True),
+    Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run, alongside=True),
+    Suite(models.NAME, "models of migrc and dcbm hold, and spin finds each fault in them", HOST, models.run,
+          alongside=True),
     Suite(series.NAME, "ferry series check --build", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
