@@ -21,6 +21,7 @@
  * from its file, mark a page of tmpfs dirty because it cannot be swapped out,
  * and a fault may map another page. The same page may not become writable. The
  * same holds while an mmu_gather of the address space has not flushed yet.
+ * Migration may map another page, if it has deferred the flush of the last one.
  *
  * Limits:
  *
@@ -438,6 +439,18 @@ void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause)
 				   record);
 }
 
+/* Has the flush of the page that the PTE mapped last been deferred, too? */
+static bool migrated_again(const struct migrc_record *first)
+{
+	struct migrc_record *record;
+
+	hlist_for_each_entry(record, pfn_head(migrc_by_src, first->dst), by_src)
+		if (record->src == first->dst && record->mm == first->mm &&
+		    record->addr == first->addr && record_is_live(record))
+			return true;
+	return false;
+}
+
 static const char *check_addr(struct mm_struct *mm, unsigned long addr,
 			      pte_t pte, struct migrc_record **found)
 {
@@ -460,8 +473,7 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr,
 				       pfn_head(migrc_by_dst, record->dst));
 		} else if (record->dst != pte_pfn(pte) &&
 			   !mm_tlb_flush_pending(mm) &&
-			   !current->migrc_batch) {
-			/* Migration may move it on, and adds a record. */
+			   !migrated_again(record)) {
 			return "a PTE maps another page before its flush";
 		}
 	}

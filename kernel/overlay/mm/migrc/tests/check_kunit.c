@@ -124,6 +124,15 @@ static void checker_sees_write_permission_of_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
+static void checker_lets_pass_what_moves_on(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+
+	migrc_check_deferred(moved->mm, ADDR, read_only(moved->dst));
+	set(moved->mm, read_only(moved->other));
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
 static void checker_sees_another_page(struct kunit *test)
 {
 	struct moved *moved = test->priv;
@@ -214,6 +223,7 @@ static struct kunit_case check_cases[] = {
 	KUNIT_CASE(checker_lets_pass_after_a_whole_flush),
 	KUNIT_CASE(checker_sees_write_permission),
 	KUNIT_CASE(checker_sees_write_permission_of_others),
+	KUNIT_CASE(checker_lets_pass_what_moves_on),
 	KUNIT_CASE(checker_sees_another_page),
 	KUNIT_CASE(checker_sees_a_file_change),
 	KUNIT_CASE(checker_sees_the_source_go),
