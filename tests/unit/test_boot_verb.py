@@ -148,3 +148,10 @@ def test_a_splat_during_a_shell_is_reported(tmp_path: Path, monkeypatch: pytest.
             shell.run(boards.load("x86-numa"), KERNEL, share=tmp_path)
     else:
         assert shell.run(boards.load("x86-numa"), KERNEL, share=tmp_path) == tmp_path / "console.log"
+
+
+@pytest.mark.parametrize(("words", "line"), [
+    ((), "uname -a"), (("ls /sys; pwd",), "ls /sys; pwd"), (("sh", "-c", "ls /sys; pwd"), "sh -c 'ls /sys; pwd'"),
+])
+def test_several_words_are_a_program_and_its_arguments(words: tuple[str, ...], line: str) -> None:
+    assert verb.line(words) == line

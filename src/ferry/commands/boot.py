@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--append", action="append", default=[], metavar="WORD",
                         help="a word for the kernel command line")
     parser.add_argument("command", nargs="*",
-                        help="a command for the guest's shell (default: a shell on a terminal, else uname -a)")
+                        help="a line for the guest's shell, or a program and its arguments (default: a shell on a "
+                             "terminal, else uname -a)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,12 +57,18 @@ def run(args: argparse.Namespace) -> int:
         progress.note(f"a shell, in {share}, the only directory that keeps what it writes; Ctrl-D ends it")
         progress.note(f"console: {shell.run(board, kernel, share=share, append=args.append)}")
         return 0
-    command = " ".join(args.command) or "uname -a"
     with shown(share / OUTPUT):
-        result = boot(board, kernel, f"{{ {command}\n}} >{OUTPUT} 2>&1", share=share, append=args.append,
+        result = boot(board, kernel, f"{{ {line(args.command)}\n}} </dev/null >{OUTPUT} 2>&1", share=share, append=args.append,
                       timeout_s=args.timeout or board.boot_timeout_s)
     progress.note(f"status {result.status}; console: {result.console}")
     return result.status
+
+
+def line(words: Sequence[str]) -> str:
+    """The words of the command line as one line for a shell: a single word is one already."""
+    if len(words) == 1:
+        return words[0]
+    return shlex.join(words) or "uname -a"
 
 
 @contextmanager
