@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
         progress.note(f"console: {shell.run(board, kernel, share=share, append=args.append)}")
         return 0
     with shown(share / OUTPUT):
-        result = boot(board, kernel, f"{{ {line(args.command)}\n}} </dev/null >{OUTPUT} 2>&1", share=share, append=args.append,
-                      timeout_s=args.timeout or board.boot_timeout_s)
+        result = boot(board, kernel, f"{{ {line(args.command)}\n}} </dev/null >{OUTPUT} 2>&1", share=share,
+                      append=args.append, timeout_s=args.timeout or board.boot_timeout_s)
     progress.note(f"status {result.status}; console: {result.console}")
     return result.status
 
