@@ -26,6 +26,7 @@
 #include "counters.h"
 #include "folio.h"
 #include "histogram.h"
+#include "hugetlb.h"
 #include "sysfs.h"
 #include "tests.h"
 #include "util.h"
@@ -42,8 +43,7 @@ void check_true(bool held, const char *what)
 	failures += !held;
 }
 
-/* The exit status of a function that may end the program. */
-static int status_of(void (*function)(void))
+int status_of(void (*function)(void))
 {
 	int status = -1;
 	pid_t child = fork();
@@ -491,6 +491,25 @@ static void test_counters(void)
 	check_true(!none.count, "what is no directory has no counters");
 }
 
+static void test_setting(void)
+{
+	char file[] = "/tmp/setting.XXXXXX", value[16];
+	const int nodes[] = { 0, 1 };
+	int fd = mkstemp(file);
+
+	if (fd < 0)
+		die(EXIT_FAILED, "%s: %m", file);
+	sysfs_write(file, "old\n");
+	check_true(sysfs_set_until_exit(file, "new\n") && sysfs_read_line(file, value, sizeof(value)) &&
+		   !strcmp(value, "new"), "a setting is written");
+	sysfs_restore(file);
+	check_true(sysfs_read_line(file, value, sizeof(value)) && !strcmp(value, "old"), "and comes back when asked for");
+	sysfs_disown();
+	unlink(file);
+	close(fd);
+	check_true(!hugetlb_map(3 * BYTES, BYTES, nodes), "hugetlb folios of a size that no kernel has are refused");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -506,6 +525,8 @@ int main(void)
 	test_span();
 	test_areas();
 	test_cmdline();
+	test_movebench_options();
+	test_setting();
 	test_stale_tlb_result();
 	test_reading();
 	test_processes();
