@@ -159,7 +159,7 @@ static void test_areas(void)
 	const struct options all = { .bytes = (size_t)64 << 20 }, one = { .bytes = all.bytes, .areas = "2m" };
 	const struct options small = { .bytes = (size_t)11 << 20 };
 
-	check_true(area_bytes(&all) == (size_t)10 << 20, "each of six areas has a sixth, in whole folios");
+	check_true(area_bytes(&all) == (size_t)8 << 20, "each of seven areas has a seventh, in whole folios");
 	check_true(area_bytes(&one) == one.bytes, "one area has it all");
 	check_true(!area_bytes(&small), "too few bytes for a folio in each area are noticed");
 }
