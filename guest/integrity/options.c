@@ -39,7 +39,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("seconds", "N", &options->seconds, 1, 1000000, "minimum time under load (10)"),
 		OPT_SIZE("bytes", &options->bytes, "of all memory areas together, at least 2m each (64m)"),
 		OPT_LIST("areas", "A,B,...", &options->areas, area_known,
-			 "only these areas: 4k mergeable 64k 2m shmem disk"),
+			 "only these areas: 4k mergeable 64k 2m hugetlb shmem disk"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 64, "readers, and as many writers (2)"),
 		OPT_NUMBER("movers", "N", &options->movers, 1, 64, "threads that call move_pages(2) (2)"),
 		OPT_NUMBER("rest-ms", "N", &options->rest_ms, 1, 1000,

@@ -13,12 +13,13 @@
 
 #include "cmdline.h"
 #include "folio.h"
+#include "hugetlb.h"
 #include "report.h"
 #include "sysfs.h"
 
 #define DISK_NAME "integrity.pages"
 
-static const char *const area_names[MOST_AREAS] = { "4k", "mergeable", "64k", "2m", "shmem", "disk" };
+static const char *const area_names[MOST_AREAS] = { "4k", "mergeable", "64k", "2m", "hugetlb", "shmem", "disk" };
 
 bool area_known(const char *name)
 {
@@ -66,8 +67,9 @@ static void add_area(struct test_memory *mem, struct area area)
 		die(EXIT_FAILED, "%s: no room for %zu bytes: %m", area.name, bytes);
 	area.pages = bytes / PAGE_BYTES;
 	area.first = last ? last->first + last->pages : 0;
-	area.base = map_aligned(bytes, area.fd);
-	/* Fails on a kernel without THP, where no advice is needed. */
+	if (!area.base)
+		area.base = map_aligned(bytes, area.fd);
+	/* Fails on a kernel without THP, and on hugetlb folios, where no advice is needed. */
 	madvise(area.base, bytes, area.folio_bytes > PAGE_BYTES ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	for (uint32_t i = 0; i < area.pages; i++)
 		stamp_write(area_address(&area, i), area_identity(&area, i), 0);
@@ -90,6 +92,24 @@ static void add_large(struct test_memory *mem, const char *name, size_t folio_by
 					     .folio_bytes = folio_bytes, .fd = -1 });
 	else
 		report_absent(name, "the kernel makes no anonymous folios of this size");
+}
+
+static void add_hugetlb(struct test_memory *mem)
+{
+	size_t bytes = area_bytes(mem->options);
+	char *base;
+
+	if (!wanted(mem->options, "hugetlb"))
+		return;
+	base = hugetlb_map(bytes, FOLIO_ALIGN, mem->options->nodes);
+	if (!base) {
+		report_absent("hugetlb", "no reserve of hugetlb folios on both nodes");
+		return;
+	}
+	/* While a child shares a folio, a write takes another one, and the reserve has none for that. */
+	madvise(base, bytes, MADV_DONTFORK);
+	add_area(mem, (struct area){ .name = "hugetlb", .traits = AREA_HUGETLB, .folio_bytes = FOLIO_ALIGN,
+				     .base = base, .fd = -1 });
 }
 
 static void add_shmem(struct test_memory *mem)
@@ -151,6 +171,7 @@ void test_memory_open(struct test_memory *mem, const struct options *options)
 	add_anon(mem, "mergeable", AREA_MERGEABLE);
 	add_large(mem, "64k", (size_t)64 << 10);
 	add_large(mem, "2m", (size_t)2 << 20);
+	add_hugetlb(mem);
 	/* From here on a fault may allocate 64 KiB folios or single pages; a kernel without that size is fine. */
 	thp_allow((size_t)64 << 10, false);
 	add_shmem(mem);
@@ -168,7 +189,10 @@ void test_memory_close(struct test_memory *mem)
 	for (size_t i = 0; i < mem->count; i++) {
 		struct area *area = &mem->areas[i];
 
-		munmap(area->base, area->pages * PAGE_BYTES);
+		if (area->traits & AREA_HUGETLB)
+			hugetlb_unmap(area->base, area->pages * PAGE_BYTES, area->folio_bytes, mem->options->nodes);
+		else
+			munmap(area->base, area->pages * PAGE_BYTES);
 		if (area->fd >= 0)
 			close(area->fd);
 	}

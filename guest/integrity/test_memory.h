@@ -24,13 +24,14 @@ enum trait {
 	AREA_DISK = 4,		/* a file below --file, shared */
 	AREA_MERGEABLE = 8,		/* anonymous, with identical pages for KSM */
 	AREA_LARGE = 16,	/* anonymous, in large folios */
+	AREA_HUGETLB = 32,	/* private, in hugetlb folios: all or nothing of one is protected, or in a child */
 };
 
 /* Pages that fit in a worker's scratch memory and in a pipe of default size. */
 #define SPAN_PAGES 16
 
 #define MERGEABLE_KINDS 4		/* different contents in a generation of AREA_MERGEABLE */
-#define MOST_AREAS 6
+#define MOST_AREAS 7
 
 struct area {
 	const char *name;

@@ -11,7 +11,7 @@
 
 #include "util.h"
 
-#define LARGEST_FOLIO_PAGES 512
+#define LARGEST_THP_PAGES 512
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_PFN ((UINT64_C(1) << 55) - 1)
 #define PAGEMAP_SOFT_DIRTY (UINT64_C(1) << 55)
@@ -122,25 +122,40 @@ static uint64_t frame_of(int pagemap, const void *address)
 	return entry & PAGEMAP_PRESENT ? entry & PAGEMAP_PFN : NO_FRAME;
 }
 
+/*
+ * Pages of the folio that begins at a frame, `most` or fewer; 0 if the frame is in the middle of a folio. *flags are
+ * those of the first page.
+ */
+static size_t pages_from(int kpageflags, uint64_t frame, size_t most, uint64_t *flags)
+{
+	uint64_t words[LARGEST_THP_PAGES + 1];
+	size_t pages = 0, got, i;
+
+	do {
+		got = most - pages < ARRAY_SIZE(words) ? most - pages : ARRAY_SIZE(words);
+		got = read_words(kpageflags, words, frame + pages, got);
+		if (!pages)
+			*flags = got ? words[0] : 0;
+		for (i = 0; i < got && !(words[i] & FLAG(COMPOUND_TAIL)) == !pages; i++)
+			pages++;
+	} while (got && i == got && pages < most);
+	return pages;
+}
+
 static void count_folio(int pagemap, int kpageflags, const char *address, size_t folio_bytes,
 			struct folio_census *census)
 {
-	/* One more than the folio should have, to see whether it is larger. */
-	uint64_t flags[LARGEST_FOLIO_PAGES + 1];
-	uint64_t frame = frame_of(pagemap, address);
-	size_t count, pages = 0;
+	uint64_t frame = frame_of(pagemap, address), flags;
+	size_t pages;
 
 	census->asked++;
 	if (frame == NO_FRAME) {
 		census->absent++;
 		return;
 	}
-	count = read_words(kpageflags, flags, frame, folio_bytes / PAGE_BYTES + 1);
-	/* Stays 0 if the frame is in the middle of a folio. */
-	if (count && !(flags[0] & FLAG(COMPOUND_TAIL)))
-		for (pages = 1; pages < count && flags[pages] & FLAG(COMPOUND_TAIL);)
-			pages++;
-	if (count && flags[0] & FLAG(SWAPCACHE))
+	/* One more than the folio should have, to see whether it is larger. */
+	pages = pages_from(kpageflags, frame, folio_bytes / PAGE_BYTES + 1, &flags);
+	if (flags & FLAG(SWAPCACHE))
 		census->swapcache++;
 	/* Its last page must be mapped here, too, or only its head belongs to this memory. */
 	if (pages * PAGE_BYTES == folio_bytes &&
@@ -183,7 +198,7 @@ bool folio_soft_dirty(const void *address)
 size_t folio_first_absent(const void *address, size_t pages)
 {
 	int pagemap = open_or_die("/proc/self/pagemap");
-	uint64_t entries[LARGEST_FOLIO_PAGES];
+	uint64_t entries[LARGEST_THP_PAGES];
 	size_t got = read_words(pagemap, entries, (uintptr_t)address / PAGE_BYTES, pages), i = 0;
 
 	while (i < got && entries[i] & PAGEMAP_PRESENT)

@@ -86,16 +86,24 @@ static struct setting {
 } saved[MAX_SETTINGS];
 static size_t saved_count;
 
+static void restore(const struct setting *setting)
+{
+	if (!sysfs_write(setting->path, setting->value))
+		fprintf(stderr, "warning: cannot set %s back to '%s': %m\n", setting->path, setting->value);
+}
+
+/* The program exits already, so a warning is all that it can do. */
 static void restore_all(void)
 {
-	while (saved_count) {
-		const struct setting *setting = &saved[--saved_count];
+	while (saved_count)
+		restore(&saved[--saved_count]);
+}
 
-		/* The program exits already, so a warning is all that it can do. */
-		if (!sysfs_write(setting->path, setting->value))
-			fprintf(stderr, "warning: cannot set %s back to '%s': %m\n", setting->path,
-				setting->value);
-	}
+void sysfs_restore(const char *path)
+{
+	for (size_t i = 0; i < saved_count; i++)
+		if (!strcmp(saved[i].path, path))
+			restore(&saved[i]);
 }
 
 static bool save(const char *path)

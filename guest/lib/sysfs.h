@@ -28,6 +28,9 @@ uint64_t sysfs_counter(const char *path, const char *key);
  */
 bool sysfs_set_until_exit(const char *path, const char *value);
 
+/* Write the old value of such a setting back now, if there is one. */
+void sysfs_restore(const char *path);
+
 /* In a child, after fork(): the parent writes its settings back, not the child. */
 void sysfs_disown(void);
 

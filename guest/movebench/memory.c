@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "folio.h"
+#include "hugetlb.h"
 #include "sysfs.h"
 #include "util.h"
 
@@ -80,11 +81,26 @@ static void open_swapcache(struct memory *memory, const struct options *options)
 		die(EXIT_FAILED, "cannot read the memory back from swap: %m");
 }
 
+static void open_hugetlb(struct memory *memory, const struct options *options)
+{
+	const int nodes[] = { options->from, options->to };
+
+	memory->base = hugetlb_map(memory->bytes, options->folio_bytes, nodes);
+	if (!memory->base)
+		die(EXIT_MISSING, "nodes %d and %d cannot reserve %zu bytes each in hugetlb folios of %zu bytes",
+		    options->from, options->to, memory->bytes, options->folio_bytes);
+	memory->content.base = memory->base;
+	memory->content.bytes = memory->bytes;
+	node_bind(memory->base, memory->bytes, options->from);
+	pattern_fill(&memory->content);
+}
+
 void memory_open(struct memory *memory, const struct options *options)
 {
 	static void (*const open_kind[])(struct memory *, const struct options *) = {
 		[KIND_ANON] = open_anon_or_shmem, [KIND_SHMEM] = open_anon_or_shmem,
 		[KIND_FILE] = open_file, [KIND_SWAPCACHE] = open_swapcache,
+		[KIND_HUGETLB] = open_hugetlb,
 	};
 
 	*memory = (struct memory){ .bytes = options->bytes * order_step(options->order), .fd = -1 };

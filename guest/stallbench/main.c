@@ -9,6 +9,7 @@
 #include "counters.h"
 #include "folio.h"
 #include "full.h"
+#include "hugetlb.h"
 #include "json.h"
 #include "migration.h"
 #include "options.h"
@@ -129,16 +130,36 @@ static void print_sample(const struct options *options, const struct config *con
 	json_end(&json);
 }
 
+static char *open_hugetlb(const struct options *options)
+{
+	const int nodes[] = { options->from, options->to };
+	char *base = hugetlb_map(options->bytes, options->bytes, nodes);
+
+	if (!base)
+		die(EXIT_MISSING, "nodes %d and %d cannot reserve a hugetlb folio of %zu bytes each", options->from,
+		    options->to, options->bytes);
+	node_bind(base, options->bytes, options->from);
+	*base = 1;
+	return base;
+}
+
 /* One entry a folio: the first page of a huge one moves all of it. */
 static void open_memory(struct bench *bench)
 {
 	const struct options *options = &bench->options;
 	size_t step = options->memory == MEMORY_BASE ? PAGE_BYTES : FOLIO_ALIGN;
+	char *moved;
 
 	touch_open(&bench->touched, options);
 	if (bench->set.pages)
 		moveset_free(&bench->set);
-	moveset_init(&bench->set, bench->touched.base, options->bytes, step);
+	if (options->memory == MEMORY_HUGETLB) {
+		moved = open_hugetlb(options);
+		step = options->bytes;
+	} else {
+		moved = bench->touched.base;
+	}
+	moveset_init(&bench->set, moved, options->bytes, step);
 }
 
 static void take_sample(struct bench *bench, const struct config *config, unsigned int round)
@@ -156,7 +177,7 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 		sample = move_other(&bench->options, output);
 	} else {
 		/* A huge page that was split stays so. */
-		if (bench->options.memory != MEMORY_BASE)
+		if (bench->options.memory == MEMORY_HUGE || bench->options.memory == MEMORY_TMPFS)
 			open_memory(bench);
 		sample = move_touched(bench, &waits);
 	}

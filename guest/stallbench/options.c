@@ -4,13 +4,15 @@
 #include <limits.h>
 
 #include "cmdline.h"
+#include "folio.h"
+#include "hugetlb.h"
 #include "util.h"
 
 static const char about[] =
 	"stallbench [OPTION]...\n"
 	"Move memory between two nodes all the time, and measure how long its users wait; print JSON lines.";
 
-static const char *const memory_kinds[] = { "base", "huge", "tmpfs", NULL };
+static const char *const memory_kinds[] = { "base", "huge", "tmpfs", "hugetlb", NULL };
 
 void options_parse(struct options *options, int argc, char **argv)
 {
@@ -18,7 +20,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_SIZE("bytes", &options->bytes, "memory that is touched and moved (128m)"),
 		OPT_CHOICE("memory", "KIND", &options->memory, memory_kinds,
 			   "base: single pages; huge: huge pages;\n"
-			   "tmpfs: a file of huge pages, which the threads pread() (base)"),
+			   "tmpfs: a file of huge pages, which the threads pread();\n"
+			   "hugetlb: one hugetlb folio, while a thread faults other memory (base)"),
 		OPT_FLAG("full", &options->full, "fill --to with single pages that have holes between them"),
 		OPT_FLAG("waits", &options->waits, "count only the requests in which the thread slept"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 4096, "that touch it, pinned to a CPU each (1)"),
@@ -48,6 +51,10 @@ void options_parse(struct options *options, int argc, char **argv)
 		config_list_add(&options->configs, "stock:");
 	if (options->bytes % PAGE_BYTES)
 		die(EXIT_USAGE, "--bytes: %zu is no multiple of a page", options->bytes);
+	if (options->memory == MEMORY_HUGETLB && options->bytes != FOLIO_ALIGN && options->bytes != HUGETLB_LARGEST)
+		die(EXIT_USAGE, "--memory hugetlb: --bytes is the size of a folio, 2m or 1g");
+	if (options->memory == MEMORY_HUGETLB && options->threads > 1)
+		die(EXIT_USAGE, "--memory hugetlb: one thread only, since it discards what it wrote");
 	if (options->from == options->to)
 		die(EXIT_USAGE, "--from and --to are both %d: nothing would move", options->to);
 	if (!options->pid != !options->command)

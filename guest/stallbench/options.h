@@ -8,10 +8,10 @@
 
 #include "config.h"
 
-enum memory_kind { MEMORY_BASE, MEMORY_HUGE, MEMORY_TMPFS };
+enum memory_kind { MEMORY_BASE, MEMORY_HUGE, MEMORY_TMPFS, MEMORY_HUGETLB };
 
 struct options {
-	size_t bytes;
+	size_t bytes;			/* that move */
 	enum memory_kind memory;
 	bool full;			/* the node that the memory goes to */
 	bool waits;			/* count only the requests that slept */

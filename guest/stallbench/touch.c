@@ -21,6 +21,9 @@
 #define LINE_WORDS (64 / sizeof(uint64_t))
 #define MAX_THREADS (PAGE_WORDS / LINE_WORDS)
 
+/* What a thread faults while other memory moves. */
+#define FAULTED_BYTES ((size_t)4 << 20)
+
 struct toucher {
 	const struct touched *touched;
 	unsigned int number;
@@ -59,6 +62,14 @@ static void access_page(struct toucher *toucher, size_t page)
 		    (unsigned long)expected, (unsigned long)seen);
 }
 
+/* Free the page, so that the next access faults and finds zeros. */
+static void discard_page(struct toucher *toucher, size_t page)
+{
+	if (madvise(toucher->touched->base + page * PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED))
+		die(EXIT_FAILED, "page %zu: madvise(MADV_DONTNEED): %m", page);
+	toucher->written[page] = 0;
+}
+
 /* How often the calling thread slept. */
 static long sleeps(void)
 {
@@ -75,6 +86,8 @@ static void make_request(struct toucher *toucher)
 	for (unsigned int i = 0; i < touched->request_pages; i++) {
 		size_t page = xorshift64(&toucher->random) % touched->pages;
 
+		if (touched->faults)
+			discard_page(toucher, page);
 		if (touched->fd < 0)
 			access_page(toucher, page);
 		else
@@ -118,17 +131,18 @@ static int open_tmpfs(size_t bytes)
 
 static void map_memory(struct touched *touched, const struct options *options)
 {
-	bool file = options->memory == MEMORY_TMPFS, base = options->memory == MEMORY_BASE;
+	bool file = options->memory == MEMORY_TMPFS, base = options->memory == MEMORY_BASE || touched->faults;
+	size_t bytes = touched->pages * PAGE_BYTES;
 
-	touched->fd = file ? open_tmpfs(options->bytes) : -1;
+	touched->fd = file ? open_tmpfs(bytes) : -1;
 	/* A multiple of the size of any folio, so that it can consist of huge ones. */
-	touched->base = mmap(folio_reserve(options->bytes), options->bytes, PROT_READ | PROT_WRITE,
+	touched->base = mmap(folio_reserve(bytes), bytes, PROT_READ | PROT_WRITE,
 			     MAP_FIXED | (file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), touched->fd, 0);
 	if (touched->base == MAP_FAILED)
-		die(EXIT_FAILED, "cannot map %zu bytes: %m", options->bytes);
-	node_bind(touched->base, options->bytes, options->from);
+		die(EXIT_FAILED, "cannot map %zu bytes: %m", bytes);
+	node_bind(touched->base, bytes, options->from);
 	/* It fails on a kernel without THP, where all folios are single pages anyway. */
-	(void)!madvise(touched->base, options->bytes, base ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+	(void)!madvise(touched->base, bytes, base ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 }
 
 /* Write each page: as read_page() expects it, else zeros. */
@@ -151,8 +165,9 @@ void touch_open(struct touched *touched, const struct options *options)
 		if (touched->fd >= 0)
 			close(touched->fd);
 	}
-	*touched = (struct touched){ .pages = options->bytes / PAGE_BYTES, .waits = options->waits,
+	*touched = (struct touched){ .waits = options->waits, .faults = options->memory == MEMORY_HUGETLB,
 				      .threads = options->threads, .request_pages = options->request_pages };
+	touched->pages = (touched->faults ? FAULTED_BYTES : options->bytes) / PAGE_BYTES;
 	map_memory(touched, options);
 	fill_memory(touched);
 	for (unsigned int i = 0; i < touched->threads; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Threads that read and write random pages of memory. A request is an access to several pages, one after the other, as
- * a look-up in a store makes them, and its time is measured.
+ * a look-up in a store makes them, and its time is measured. With MEMORY_HUGETLB the memory is not what moves, and each
+ * access to a page is a fault.
  */
 #ifndef STALLBENCH_TOUCH_H
 #define STALLBENCH_TOUCH_H
@@ -13,6 +14,7 @@ struct touched {
 	char *base;
 	int fd;			/* of the file that base maps, or -1 */
 	bool waits;
+	bool faults;
 	size_t pages;
 	unsigned int threads;
 	unsigned int request_pages;

@@ -26,6 +26,7 @@
 #include "counters.h"
 #include "folio.h"
 #include "histogram.h"
+#include "hugetlb.h"
 #include "sysfs.h"
 #include "tests.h"
 #include "util.h"
@@ -42,8 +43,7 @@ void check_true(bool held, const char *what)
 	failures += !held;
 }
 
-/* The exit status of a function that may end the program. */
-static int status_of(void (*function)(void))
+int status_of(void (*function)(void))
 {
 	int status = -1;
 	pid_t child = fork();
@@ -159,7 +159,7 @@ static void test_areas(void)
 	const struct options all = { .bytes = (size_t)64 << 20 }, one = { .bytes = all.bytes, .areas = "2m" };
 	const struct options small = { .bytes = (size_t)11 << 20 };
 
-	check_true(area_bytes(&all) == (size_t)10 << 20, "each of six areas has a sixth, in whole folios");
+	check_true(area_bytes(&all) == (size_t)8 << 20, "each of seven areas has a seventh, in whole folios");
 	check_true(area_bytes(&one) == one.bytes, "one area has it all");
 	check_true(!area_bytes(&small), "too few bytes for a folio in each area are noticed");
 }
@@ -491,6 +491,25 @@ static void test_counters(void)
 	check_true(!none.count, "what is no directory has no counters");
 }
 
+static void test_setting(void)
+{
+	char file[] = "/tmp/setting.XXXXXX", value[16];
+	const int nodes[] = { 0, 1 };
+	int fd = mkstemp(file);
+
+	if (fd < 0)
+		die(EXIT_FAILED, "%s: %m", file);
+	sysfs_write(file, "old\n");
+	check_true(sysfs_set_until_exit(file, "new\n") && sysfs_read_line(file, value, sizeof(value)) &&
+		   !strcmp(value, "new"), "a setting is written");
+	sysfs_restore(file);
+	check_true(sysfs_read_line(file, value, sizeof(value)) && !strcmp(value, "old"), "and comes back when asked for");
+	sysfs_disown();
+	unlink(file);
+	close(fd);
+	check_true(!hugetlb_map(3 * BYTES, BYTES, nodes), "hugetlb folios of a size that no kernel has are refused");
+}
+
 int main(void)
 {
 	memory = aligned_alloc(PAGE_BYTES, BYTES);
@@ -506,6 +525,8 @@ int main(void)
 	test_span();
 	test_areas();
 	test_cmdline();
+	test_movebench_options();
+	test_setting();
 	test_stale_tlb_result();
 	test_reading();
 	test_processes();

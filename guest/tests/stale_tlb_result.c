@@ -9,7 +9,7 @@ static const struct test plain_test = { .name = "plain", .min_deferred = 50, .mi
 static const struct test undeferred_test = { .name = "undeferred", .never_deferred = true };
 static const struct report good = { .rounds = ROUNDS, .deferred = ROUNDS, .triggered = ROUNDS };
 
-static enum exit_status status_of(const struct test *test, struct report report, enum exit_kind exit_kind,
+static enum exit_status test_status(const struct test *test, struct report report, enum exit_kind exit_kind,
 				  bool until_stale)
 {
 	struct options options = { .until_stale = until_stale };
@@ -19,7 +19,7 @@ static enum exit_status status_of(const struct test *test, struct report report,
 
 static enum exit_status plain_status(struct report report, enum exit_kind exit_kind)
 {
-	return status_of(&plain_test, report, exit_kind, false);
+	return test_status(&plain_test, report, exit_kind, false);
 }
 
 void test_stale_tlb_result(void)
@@ -31,12 +31,12 @@ void test_stale_tlb_result(void)
 	untriggered.triggered = 4;
 	check_true(plain_status(good, EXIT_KIND_PASSED) == EXIT_PASSED, "a test without stale data passes");
 	check_true(plain_status(stale, EXIT_KIND_PASSED) == EXIT_FAILED, "stale data fails");
-	check_true(status_of(&plain_test, stale, EXIT_KIND_PASSED, true) == EXIT_PASSED, "--until-stale: it passes");
-	check_true(status_of(&plain_test, good, EXIT_KIND_PASSED, true) == EXIT_FAILED, "--until-stale: none fails");
+	check_true(test_status(&plain_test, stale, EXIT_KIND_PASSED, true) == EXIT_PASSED, "--until-stale: it passes");
+	check_true(test_status(&plain_test, good, EXIT_KIND_PASSED, true) == EXIT_FAILED, "--until-stale: none fails");
 	check_true(plain_status(undeferred, EXIT_KIND_PASSED) == EXIT_FAILED, "too few rounds with a deferral fail");
 	check_true(plain_status(untriggered, EXIT_KIND_PASSED) == EXIT_FAILED, "too few triggered rounds fail");
 	check_true(plain_status(none, EXIT_KIND_PASSED) == EXIT_FAILED, "no rounds at all fail");
-	check_true(status_of(&undeferred_test, good, EXIT_KIND_PASSED, false) == EXIT_FAILED,
+	check_true(test_status(&undeferred_test, good, EXIT_KIND_PASSED, false) == EXIT_FAILED,
 		   "a deferral fails where none is allowed");
 	check_true(plain_status(good, EXIT_KIND_ERROR) == EXIT_FAILED, "a crash fails");
 	check_true(plain_status(good, EXIT_KIND_TIMEOUT) == EXIT_FAILED, "a hang fails");

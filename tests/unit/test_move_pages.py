@@ -30,6 +30,7 @@ class Guest:
 
     def __init__(self) -> None:
         self.scripts: list[tuple[str, str]] = []
+        self.boards: list[Board] = []
         self.status = 0
         self.crash: Exception | None = None
         self.skipped: set[int] = set()
@@ -40,6 +41,7 @@ class Guest:
              on_line: Callable[[str], object] | None = None, **_: Any) -> boot.BootResult:
         script = (share / experiment.SCRIPT).read_text()
         self.scripts.append((kernel.key, script))
+        self.boards.append(board)
         console = share / "made-up-console"
         console.write_text("made-up console\n")
         if self.crash:
@@ -260,6 +262,34 @@ def test_memory_has_the_folio_sizes_that_it_can_have() -> None:
         sizes("--kind", "swapcache", "--folio", "2m")
     with pytest.raises(UsageError, match="for anonymous memory"):
         sizes("--read-only", "--kind", "shmem", "--folio", "4k")
+
+
+def test_hugetlb_memory_comes_in_folios_of_2m_and_1g() -> None:
+    def cases(*words: str) -> list[tuple[str, int]]:
+        sweep = move_pages.plan_for(parsed(*words), load("x86-numa"))
+        return [(case.name, case.total_bytes) for case in sweep.cases]
+
+    assert cases("--kind", "hugetlb") == [("hugetlb-2m", 256 << 20)]
+    assert cases("--kind", "hugetlb", "--folio", "2m,1g") == [("hugetlb-2m", 256 << 20), ("hugetlb-1g", 1 << 30)]
+    assert cases("--kind", "hugetlb", "--folio", "1g", "--cpu-hogs", "4") == [("hugetlb-1g", 1 << 30)]
+    with pytest.raises(UsageError, match=r"hugetlb.* does not come in folios of 4k"):
+        cases("--kind", "hugetlb", "--folio", "4k")
+    for kind in ("anon", "shmem", "file", "swapcache"):
+        with pytest.raises(UsageError, match="does not come in folios of 1g"):
+            cases("--kind", kind, "--folio", "1g")
+    with pytest.raises(UsageError, match="for anonymous memory"):
+        cases("--kind", "hugetlb", "--read-only")
+
+
+def test_folios_of_1g_get_a_board_that_has_them(made_up_guest: Guest) -> None:
+    assert bench("--folio", "4k") == 0
+    assert bench("--kind", "hugetlb", "--folio", "1g") == 1, "this guest makes up no sample of hugetlb"
+    small, large = made_up_guest.boards
+    assert small == load("x86-numa")
+    assert [node.memory_mib for node in large.nodes] == [4096, 2048]
+    assert large.append[-2:] == ("hugepagesz=1G", "hugepages=0:1,1:1")
+    with pytest.raises(UsageError, match="zcu102 has no memory for folios of 1g"):
+        bench("--kind", "hugetlb", "--folio", "1g", "--board", "zcu102")
 
 
 def test_the_bar_is_as_long_as_the_sweep() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 import made_up
 import pytest
@@ -12,7 +13,7 @@ from ferry.bench import plan
 from ferry.errors import UsageError
 
 
-@pytest.mark.parametrize(("text", "count"), [("4k", 4096), ("64K", 65536), ("2m", 2 << 20)])
+@pytest.mark.parametrize(("text", "count"), [("4k", 4096), ("64K", 65536), ("2m", 2 << 20), ("1G", 1 << 30)])
 def test_folio_sizes_survive_the_way_to_movebench(text: str, count: int) -> None:
     assert plan.folio_size(text) == count
     assert plan.size_argument(count) == text.lower()
@@ -52,6 +53,19 @@ def test_the_workload_says_what_differs_from_the_default() -> None:
 def test_too_few_samples_are_refused() -> None:
     with pytest.raises(UsageError, match="9 samples are too few"):
         plan.checked(made_up.plan(samples=9))
+
+
+def test_a_part_of_a_folio_is_refused() -> None:
+    sweep = made_up.plan()
+    case = plan.Case(1 << 30, 32 << 20, "hugetlb")
+    with pytest.raises(UsageError, match="32m are not whole folios of 1g"):
+        plan.checked(replace(sweep, cases=(case,)))
+
+
+def test_folios_of_1g_are_counted_for_the_largest_case() -> None:
+    assert made_up.plan().gigantic_folios == 0
+    cases = (plan.Case(2 << 20, 4 << 30, "hugetlb"), *(plan.Case(1 << 30, count << 30, "hugetlb") for count in (2, 1)))
+    assert replace(made_up.plan(), cases=cases).gigantic_folios == 2
 
 
 def test_off_is_always_measured() -> None:

@@ -186,11 +186,12 @@ def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.Monk
 
 def test_the_script_fills_the_node_and_reads_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/stallbench")})
-    text = stallbench.script(["full", "tmpfs", "huge"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
-    full, tmpfs, huge = [line for line in text.splitlines() if "stallbench" in line]
+    text = stallbench.script(["full", "tmpfs", "huge", "hugetlb"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
+    full, tmpfs, huge, hugetlb = [line for line in text.splitlines() if "stallbench" in line]
     assert "--memory huge --full --waits --request-pages 1 --bytes 33554432 --load-ms 7" in full
     assert "--memory tmpfs --request-pages 1" in tmpfs
     assert "--memory huge --waits --request-pages 1 --bytes 134217728 --load-ms 7" in huge
+    assert "--memory hugetlb --request-pages 1 --bytes 1073741824 --load-ms 7" in hugetlb
 
 
 def test_options() -> None:

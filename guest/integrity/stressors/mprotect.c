@@ -15,7 +15,7 @@ static bool run_once(struct worker *worker)
 {
 	struct span span;
 
-	if (!span_pick_claimed(worker, &span, ~0u, 0, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, ~0u, AREA_HUGETLB, SPAN_PAGES))
 		return false;
 	if (!worker_random(worker, 2)) {
 		if (protect(&span, PROT_NONE))

@@ -87,7 +87,7 @@ static bool run_once(struct worker *worker)
 {
 	struct span span;
 
-	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_HUGETLB | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	if (worker_random(worker, 4))
 		read_into(worker, &span);

@@ -155,7 +155,7 @@ static bool run_once(struct worker *worker)
 	struct span span;
 	bool pinned;
 
-	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_HUGETLB | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	/* Fails if the kernel cannot migrate a page to memory that allows long-term pins; try others. */
 	buffer = (struct iovec){ span_address(&span), span_bytes(&span) };

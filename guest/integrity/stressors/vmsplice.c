@@ -69,7 +69,7 @@ static bool run_once(struct worker *worker)
 	struct span span;
 	bool held;
 
-	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
+	if (!span_pick_claimed(worker, &span, AREA_ANON | AREA_HUGETLB | AREA_SHMEM, AREA_MERGEABLE, SPAN_PAGES))
 		return false;
 	memory = (struct iovec){ span_address(&span), span_bytes(&span) };
 	/* A pipe has SPAN_PAGES slots by default, and fewer if the user has many pipes. */

@@ -23,7 +23,7 @@ from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.results import stats
 from ferry.results.document import Document
-from ferry.vm import guest_programs
+from ferry.vm import guest_programs, qemu
 
 NAME = "move_pages"
 MIB = 1 << 20
@@ -64,7 +64,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="of dcbm and auto (default: the board's)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
-    add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
+    add("--folio", type=plan.listed(plan.folio_size), metavar="LIST",
+        help="folio sizes (default: 4k,64k,2m; of hugetlb 2m, and it can have 1g)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
     add("--samples", type=int, metavar="N", help="of each row (default: 15, or 10 where that is as good)")
     add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
@@ -78,7 +79,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--defer-flush", action="store_true", help="a row with deferred TLB flushes (migrc) beside off")
     add("--read-only", action="store_true", help="map the memory read-only (anonymous memory of 4k or 2m folios)")
     add("--kind", type=plan.listed(plan.one_of(plan.KINDS)), metavar="LIST",
-        help="kind of memory to move: anon, shmem, file, swapcache (default: anon)")
+        help="kind of memory to move: anon, shmem, file, swapcache, hugetlb (default: anon)")
     return parser
 
 
@@ -108,7 +109,7 @@ def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:
     """Each combination of kind, folio size, order and pages per call. `totals` are bytes of one move by folio size."""
     for kind in args.kind or ["anon"]:
         for size in args.folio or sorted(totals.keys() & set(plan.sizes_of(kind, args.read_only))):
-            total = args.bytes or totals.get(size, totals[4 << 10]) // (HOGGED if args.cpu_hogs else 1)
+            total = args.bytes or max(size, totals.get(size, totals[4 << 10]) // (HOGGED if args.cpu_hogs else 1))
             for order in args.order or ["sequential"]:
                 for count in args.pages_per_call or [0]:
                     yield Case(size, total, kind, count, order)
@@ -131,6 +132,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
     board = boards.load(args.board)
     sweep = plan_for(args, board)
+    board = qemu.with_gigantic(board, sweep.gigantic_folios)
     kernels = {name: build.build(board, name) for name in ["stock"] * sweep.vs_stock + ["ferry"]}
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     order = {f"{number}-{name}": (number, name) for number in range(sweep.boots) for name in kernels}

@@ -12,14 +12,16 @@ from ferry.results.document import Column
 from ferry.results.stats import MIN_SAMPLES
 
 FOLIO_SIZES = {"4k": 4 << 10, "16k": 16 << 10, "32k": 32 << 10, "64k": 64 << 10, "128k": 128 << 10, "256k": 256 << 10,
-               "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20}
+               "512k": 512 << 10, "1m": 1 << 20, "2m": 2 << 20, "1g": 1 << 30}
 MIGRATORS = ("off", "kernel", "mtcopy", "dcbm", "auto")
 #: Those that copy by DMA channels, if there are any, and those that copy by several CPUs.
 BY_CHANNELS = ("dcbm", "auto")
 BY_CPUS = ("mtcopy", "auto")
 NONTEMPORAL = ("never", "always", "auto")
 VERIFY = ("auto", "always")
-KINDS = ("anon", "shmem", "file", "swapcache")
+KINDS = ("anon", "shmem", "file", "swapcache", "hugetlb")
+#: Those whose folios the kernel moves in batches; each hugetlb folio moves on a path of its own.
+BATCHED_KINDS = tuple(kind for kind in KINDS if kind != "hugetlb")
 ORDERS = ("sequential", "random", "every8")
 RUNS = ("off", "on")
 #: Limits of the kernel's mtcopy/threads, dcbm/channels and batch_max_us, and of the threads of a guest program.
@@ -31,6 +33,9 @@ MAX_BATCH_US = 1_000_000
 #: Of memory that comes in some folio sizes only: movebench's limits.
 READ_ONLY_SIZES = (4 << 10, 2 << 20)
 SWAPCACHE_SIZES = (4 << 10,)
+#: Of hugetlb memory; the second is of no other memory, and only folios that were reserved at boot are sure to exist.
+GIGANTIC = 1 << 30
+HUGETLB_SIZES = (2 << 20, GIGANTIC)
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,11 @@ class Plan:
     """Sleep before each move, so that other tasks do not run during it."""
     stalls: tuple[Case, ...] = ()
     """The cases for which stallbench then measures how long a thread waits."""
+
+    @property
+    def gigantic_folios(self) -> int:
+        """How many folios of 1 GiB each node must have."""
+        return max((case.memory_bytes // GIGANTIC for case in self.cases if case.folio_bytes == GIGANTIC), default=0)
 
     @property
     def samples_per_boot(self) -> int:
@@ -239,7 +249,9 @@ def byte_count(text: str) -> int:
 
 
 def size_argument(count: int) -> str:
-    """Bytes as movebench takes a folio size: 4k, 2m."""
+    """Bytes as movebench takes a folio size: 4k, 2m, 1g."""
+    if count >= GIGANTIC:
+        return f"{count >> 30}g"
     return f"{count >> 20}m" if count >= 1 << 20 else f"{count >> 10}k"
 
 
@@ -267,6 +279,9 @@ def checked(plan: Plan) -> Plan:
             raise UsageError(f"memory of this kind ({plan.workload(case.kind)}) does not come in folios of "
                              f"{size_argument(case.folio_bytes)}",
                              hint="--folio " + ",".join(map(size_argument, possible)))
+        if case.total_bytes % case.folio_bytes:
+            raise UsageError(f"{case.total_bytes >> 20}m are not whole folios of "
+                             f"{size_argument(case.folio_bytes)}", hint=f"--bytes {size_argument(case.folio_bytes)}")
     return plan
 
 
@@ -274,4 +289,6 @@ def sizes_of(kind: str, read_only: bool) -> tuple[int, ...]:
     """The folio sizes that a kind of memory can have, in bytes."""
     if kind == "swapcache":
         return SWAPCACHE_SIZES
-    return READ_ONLY_SIZES if read_only else tuple(FOLIO_SIZES.values())
+    if kind == "hugetlb":
+        return HUGETLB_SIZES
+    return READ_ONLY_SIZES if read_only else tuple(size for size in FOLIO_SIZES.values() if size != GIGANTIC)

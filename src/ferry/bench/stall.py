@@ -20,6 +20,7 @@ from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.results import stats
 from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow, is_baseline
+from ferry.vm import qemu
 
 NAME = "stall"
 SAMPLES = 15
@@ -67,8 +68,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--workload", type=plan.listed(plan.one_of(stallbench.WORKLOADS)), metavar="LIST",
         help="touch: a thread reads and writes random pages; huge: the same in huge pages; redis: redis-benchmark; "
-             "full: huge pages move to a node that is full; tmpfs: a thread reads a file of huge pages "
-             "(default: touch,redis)")
+             "full: huge pages move to a node that is full; tmpfs: a thread reads a file of huge pages; "
+             "hugetlb: a page of 1 GiB moves while a thread faults other memory (default: touch,redis)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
         help="off, kernel, mtcopy, dcbm (default: off; it is always measured)")
     add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
@@ -97,6 +98,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
     board = boards.load(args.board)
     chosen = plan_for(args, board)
+    board = qemu.with_gigantic(board, int(stallbench.HUGETLB in chosen.workloads))
     kernels = {name: build.build(board, name) for name in ["stock"] * chosen.vs_stock + ["ferry"]}
     document = experiment.document(NAME, board, "stock" if chosen.vs_stock else "off", kernels, asdict(chosen))
     order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import Config
+from ferry.bench.plan import GIGANTIC, Config
 from ferry.control import histogram
 from ferry.control.histogram import Histogram
 from ferry.debian import packages
@@ -25,8 +25,8 @@ from ferry.results.document import Failure
 from ferry.vm import guest_programs
 
 PROGRAM = "stallbench"
-TOUCH, HUGE, REDIS, FULL, TMPFS = "touch", "huge", "redis", "full", "tmpfs"
-WORKLOADS = (TOUCH, HUGE, REDIS, FULL, TMPFS)
+TOUCH, HUGE, REDIS, FULL, TMPFS, HUGETLB = "touch", "huge", "redis", "full", "tmpfs", "hugetlb"
+WORKLOADS = (TOUCH, HUGE, REDIS, FULL, TMPFS, HUGETLB)
 #: What a `ferry bench stall` without --workload measures.
 DEFAULT = (TOUCH, REDIS)
 BASE_BYTES, HUGE_BYTES = 4 << 10, 2 << 20
@@ -34,14 +34,16 @@ BASE_BYTES, HUGE_BYTES = 4 << 10, 2 << 20
 KEYS, VALUE_BYTES = 25_000, 4096
 #: What moves in each workload, but for the program's own memory.
 TOTAL_BYTES = {TOUCH: 128 << 20, HUGE: 128 << 20, REDIS: KEYS * VALUE_BYTES, FULL: 16 * HUGE_BYTES,
-               TMPFS: 16 * HUGE_BYTES}
-FOLIO_BYTES = {TOUCH: BASE_BYTES, HUGE: HUGE_BYTES, REDIS: BASE_BYTES, FULL: HUGE_BYTES, TMPFS: HUGE_BYTES}
+               TMPFS: 16 * HUGE_BYTES, HUGETLB: GIGANTIC}
+FOLIO_BYTES = {TOUCH: BASE_BYTES, HUGE: HUGE_BYTES, REDIS: BASE_BYTES, FULL: HUGE_BYTES, TMPFS: HUGE_BYTES,
+               HUGETLB: GIGANTIC}
 #: Options of the workloads that are no other program's.
 OPTIONS: dict[str, tuple[str, ...]] = {
     TOUCH: (),
     HUGE: ("--memory", "huge", "--waits", "--request-pages", "1"),
     FULL: ("--memory", "huge", "--full", "--waits", "--request-pages", "1"),
     TMPFS: ("--memory", "tmpfs", "--request-pages", "1"),
+    HUGETLB: ("--memory", "hugetlb", "--request-pages", "1"),
 }
 FIGURES = ("requests_per_second", "round_trips_per_second", "p50_us", "p99_us", "p999_us", "max_us")
 #: The least bound of the kernel's histogram that the time with locked folios did not exceed in 99 % of the batches, and

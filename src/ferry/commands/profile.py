@@ -38,7 +38,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--pages-per-call", type=plan.bounded(1, plan.MAX_PAGES_PER_CALL), default=0, metavar="N",
         help="addresses in one call (default: all)")
     add("--order", default="sequential", choices=plan.ORDERS, help="of the addresses (default: sequential)")
-    add("--kind", default="anon", choices=plan.KINDS, help="of memory (default: anon)")
+    add("--kind", default="anon", choices=plan.BATCHED_KINDS, help="of memory (default: anon)")
     add("--tree", action="store_true", help="print the call trees, too")
     add("--plot", type=Path, metavar="FILE", help="draw the phases into FILE (.svg, .png, .pdf)")
     formats.add_option(options)

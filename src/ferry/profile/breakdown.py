@@ -52,7 +52,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
         help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST", help="folio sizes (default: 4k,64k,2m)")
-    add("--kind", type=plan.listed(plan.one_of(plan.KINDS)), metavar="LIST",
+    add("--kind", type=plan.listed(plan.one_of(plan.BATCHED_KINDS)), metavar="LIST",
         help="kind of memory to move: anon, shmem, file, swapcache (default: all, or anon,shmem if quick)")
     return parser
 
@@ -72,7 +72,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> tuple[Plan, list[Skip]]:
 
 def cases(args: argparse.Namespace) -> Iterator[Case]:
     """The moves of the RFC's table, then each kind and folio size that was asked for or, by default, that there is."""
-    for kind in args.kind or (QUICK_KINDS if args.quick else plan.KINDS):
+    for kind in args.kind or (QUICK_KINDS if args.quick else plan.BATCHED_KINDS):
         default = [size for size in FOLIOS if size in plan.sizes_of(kind, read_only=False)]
         for size in args.folio or default:
             for total in RFC_BYTES if (kind, size) == ("anon", 4 << 10) else (BYTES,):

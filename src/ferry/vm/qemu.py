@@ -13,6 +13,7 @@ from pathlib import Path
 from ferry import proc
 from ferry.boards import Board, Node
 from ferry.debian import packages
+from ferry.errors import UsageError
 from ferry.kernel.build import Kernel
 from ferry.vm import kvm
 
@@ -76,6 +77,23 @@ def _tier_options(board: Board) -> list[str]:
             options += ["-numa", f"{path},data-type=access-latency,latency={node.latency_ns}"]
             options += ["-numa", f"{path},data-type=access-bandwidth,bandwidth={node.bandwidth_mibps}M"]
     return options
+
+
+def with_gigantic(board: Board, count: int) -> Board:
+    """The board with memory on each node for `count` hugetlb folios of 1 GiB, which the kernel reserves at boot.
+
+    Raises UsageError if `count` is not 0 and the board is not an x86 machine of virtme-ng.
+    """
+    if not count:
+        return board
+    if board.runner != "qemu" or board.arch != "x86_64":
+        raise UsageError(f"{board.name} has no memory for folios of 1g", hint="--board x86-numa")
+    # Each is an aligned GiB that nothing else is in. The last GiB of each node has memory that the kernel takes before
+    # it reserves; the first two of node 0 have the kernel at one end, the firmware's tables at the other.
+    nodes = tuple(dataclasses.replace(node, memory_mib=(count + (1 if number else 3)) << 10)
+                  for number, node in enumerate(board.nodes))
+    reserved = ",".join(f"{number}:{count}" for number in range(len(nodes)))
+    return dataclasses.replace(board, nodes=nodes, append=(*board.append, "hugepagesz=1G", f"hugepages={reserved}"))
 
 
 def with_nvdimm(board: Board, gib: int, run_dir: Path) -> Board:
