@@ -36,7 +36,7 @@ class Counters:
     """Completed late."""
     stalls: int = 0
     abandoned: int = 0
-    """In flight at a reset of the device, such as late ones: neither copied nor reported."""
+    """In flight at a reset of the device, such as late ones: never reported, and not in the counters above."""
 
 
 def write(path: Path, document: dict[str, Any]) -> None:

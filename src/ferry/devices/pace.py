@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The modelled speed of an engine: when a descriptor is complete.
+
+A queue copies a descriptor as fast as this machine does, then sleeps until the modelled engine would be done. So the
+time of a descriptor is the longer one of the modelled and the real time.
+
+A sleep ends late, by the resolution of the host's timers and by the wait for Python's global lock. The queue takes that
+off its next sleeps, so that many short descriptors together take as long as modelled.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ferry.devices.faults import Plan
+
+_MICRO, _MEGA = 1e-6, 1e6
+
+
+class Bandwidth:
+    """The rate that the queues of a device share. Threads may use it concurrently."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+
+    def reserve(self, now: float, seconds: float) -> float:
+        """Reserve the whole rate for some seconds, from `now` or from the end of all reservations; returns the end."""
+        with self._lock:
+            self._free_at = max(self._free_at, now) + seconds
+            return self._free_at
+
+
+class Pace:
+    """Lets the descriptors of one queue take as long as modelled. `clock` is in seconds."""
+
+    def __init__(self, shared: Bandwidth, clock: Callable[[], float] = time.monotonic) -> None:
+        self._shared = shared
+        self._clock = clock
+        self._overslept = 0.0
+
+    def due(self, plan: Plan, length: int) -> float:
+        """When a descriptor of `length` bytes that starts now is complete."""
+        now = self._clock()
+        end = now + plan.latency_us * _MICRO
+        if plan.queue_mb_per_s:
+            end += length / (plan.queue_mb_per_s * _MEGA)
+        if plan.device_mb_per_s:
+            end = max(end, self._shared.reserve(now, length / (plan.device_mb_per_s * _MEGA)))
+        return end
+
+    def sleep_until(self, due: float, sleep: Callable[[float], bool]) -> bool:
+        """Call `sleep` with the seconds that are left, if any; returns its result, or True."""
+        now = self._clock()
+        left = max(due - now, 0.0) - self._overslept
+        self._overslept = max(-left, 0.0)
+        if left <= 0:
+            return True
+        undisturbed = sleep(left)
+        self._overslept = max(self._clock() - now - left, 0.0)
+        return undisturbed
