@@ -19,7 +19,7 @@ class Queue:
 
     def __init__(self, plan: Plan, shared: Bandwidth, copy: float = 0.0, late: float = 0.0) -> None:
         self.at = 0.0
-        self.slept = 0
+        self.slept = self.overdue = 0
         self.copy = copy
         self._plan, self._late = plan, late
         self._pace = Pace(shared, lambda: self.at)
@@ -28,6 +28,7 @@ class Queue:
         """One descriptor; returns when it is complete."""
         due = self._pace.due(self._plan, length)
         self.at += self.copy
+        self.overdue += self._pace.is_overdue(due)
         assert self._pace.sleep_until(due, self._sleep)
         return self.at
 
@@ -48,7 +49,7 @@ def side_by_side(queues: Sequence[Queue], length: int, each: int) -> float:
 def test_without_a_speed_nothing_sleeps() -> None:
     queue = Queue(Plan(), Bandwidth(), copy=0.001)
     assert queue.run(MIB) == pytest.approx(0.001)
-    assert queue.slept == 0
+    assert queue.slept == queue.overdue == 0
 
 
 def test_a_descriptor_takes_its_latency_and_its_bytes() -> None:
@@ -56,11 +57,12 @@ def test_a_descriptor_takes_its_latency_and_its_bytes() -> None:
     assert queue.run(MB) == pytest.approx(0.002050)
 
 
-@pytest.mark.parametrize(("copy", "takes"), [(0.0005, 0.002), (0.002, 0.002), (0.003, 0.003)])
+@pytest.mark.parametrize(("copy", "takes"), [(0.0005, 0.002), (0.0019, 0.002), (0.003, 0.003)])
 def test_the_longer_one_of_the_modelled_and_the_real_time(copy: float, takes: float) -> None:
     queue = Queue(Plan(queue_mb_per_s=500), Bandwidth(), copy=copy)
     assert queue.run(MB) == pytest.approx(takes)
     assert queue.run(MB) == pytest.approx(2 * takes)
+    assert queue.overdue == (2 if copy == 0.003 else 0)
 
 
 def test_late_sleeps_average_out() -> None:

@@ -149,6 +149,7 @@ class Queue(ABC):
             return
         due = self._pace.due(plan, job.length)
         good = self._carry_out(job, fault)
+        self.counters.overdue += self._pace.is_overdue(due)
         if epoch != self._epoch or not self._pace.sleep_until(due, partial(self._wait, epoch)):
             self.counters.abandoned += good
             return

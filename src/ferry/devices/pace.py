@@ -41,8 +41,10 @@ class Pace:
         self._clock = clock
         self._overslept = 0.0
 
-    def due(self, plan: Plan, length: int) -> float:
-        """When a descriptor of `length` bytes that starts now is complete."""
+    def due(self, plan: Plan, length: int) -> float | None:
+        """When a descriptor of `length` bytes that starts now is complete; None if the plan has no speed."""
+        if not (plan.queue_mb_per_s or plan.latency_us or plan.device_mb_per_s):
+            return None
         now = self._clock()
         end = now + plan.latency_us * _MICRO
         if plan.queue_mb_per_s:
@@ -51,8 +53,14 @@ class Pace:
             end = max(end, self._shared.reserve(now, length / (plan.device_mb_per_s * _MEGA)))
         return end
 
-    def sleep_until(self, due: float, sleep: Callable[[float], bool]) -> bool:
+    def is_overdue(self, due: float | None) -> bool:
+        """Whether that time is over."""
+        return due is not None and due < self._clock()
+
+    def sleep_until(self, due: float | None, sleep: Callable[[float], bool]) -> bool:
         """Call `sleep` with the seconds that are left, if any; returns its result, or True."""
+        if due is None:
+            return True
         now = self._clock()
         left = max(due - now, 0.0) - self._overslept
         self._overslept = max(-left, 0.0)
