@@ -23,6 +23,7 @@ class Queue:
         self.copy = copy
         self._plan, self._late = plan, late
         self._pace = Pace(shared, lambda: self.at)
+        self._pace.begin()
 
     def run(self, length: int) -> float:
         """One descriptor; returns when it is complete."""
@@ -57,6 +58,21 @@ def test_a_descriptor_takes_its_latency_and_its_bytes() -> None:
     assert queue.run(MB) == pytest.approx(0.002050)
 
 
+def test_a_delay_is_added() -> None:
+    pace = Pace(Bandwidth(), lambda: 3.0)
+    pace.begin()
+    assert pace.due(Plan(queue_mb_per_s=500, device_mb_per_s=400), MB, 0.25) == pytest.approx(3.2525)
+
+
+def test_a_descriptor_starts_when_that_before_it_ends() -> None:
+    """Whatever the queue does in between is a part of its time."""
+    queue = Queue(Plan(queue_mb_per_s=500), Bandwidth())
+    for _ in range(3):
+        queue.run(MB)
+        queue.at += 0.001
+    assert queue.run(MB) == pytest.approx(0.008)
+
+
 @pytest.mark.parametrize(("copy", "takes"), [(0.0005, 0.002), (0.0019, 0.002), (0.003, 0.003)])
 def test_the_longer_one_of_the_modelled_and_the_real_time(copy: float, takes: float) -> None:
     queue = Queue(Plan(queue_mb_per_s=500), Bandwidth(), copy=copy)
@@ -83,6 +99,7 @@ def test_a_slow_copy_is_not_made_up_for() -> None:
 
 def test_a_disturbed_sleep_says_so_and_takes_nothing_off_the_next() -> None:
     pace = Pace(Bandwidth(), lambda: 0.0)
+    pace.begin()
     due = pace.due(Plan(latency_us=100), MIB)
     assert not pace.sleep_until(due, lambda seconds: False)
     asked: list[float] = []

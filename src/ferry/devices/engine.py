@@ -125,8 +125,11 @@ class Queue(ABC):
 
     def _work(self) -> None:
         with self._changed:
+            self._pace.begin()
             while True:
-                self._changed.wait_for(self.pending)
+                if not self.pending():
+                    self._changed.wait_for(self.pending)
+                    self._pace.begin()
                 try:
                     job = self.fetch()
                 except BadAddress as error:
@@ -144,10 +147,11 @@ class Queue(ABC):
             self.counters.stalls += 1
             self._wait(epoch, None)
             return
-        if not self._wait(epoch, plan.delay_us * _MICRO + (plan.late_ms * _MILLI if fault is Fault.LATE else 0)):
+        delay = plan.delay_us * _MICRO + (plan.late_ms * _MILLI if fault is Fault.LATE else 0)
+        due = self._pace.due(plan, job.length, delay)
+        if not self._wait(epoch, delay):
             self.counters.abandoned += 1
             return
-        due = self._pace.due(plan, job.length)
         good = self._carry_out(job, fault)
         self.counters.overdue += self._pace.is_overdue(due)
         if epoch != self._epoch or not self._pace.sleep_until(due, partial(self._wait, epoch)):

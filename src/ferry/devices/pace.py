@@ -39,18 +39,23 @@ class Pace:
     def __init__(self, shared: Bandwidth, clock: Callable[[], float] = time.monotonic) -> None:
         self._shared = shared
         self._clock = clock
+        self._begun = 0.0
         self._overslept = 0.0
 
-    def due(self, plan: Plan, length: int) -> float | None:
-        """When a descriptor of `length` bytes that starts now is complete; None if the plan has no speed."""
+    def begin(self) -> None:
+        """The queue, which was idle, starts a descriptor. Otherwise one starts when that before it ends."""
+        self._begun = self._clock()
+
+    def due(self, plan: Plan, length: int, delay: float = 0.0) -> float | None:
+        """When that descriptor, of `length` bytes and with a delay (s), is complete; None if the plan has no speed."""
         if not (plan.queue_mb_per_s or plan.latency_us or plan.device_mb_per_s):
             return None
-        now = self._clock()
-        end = now + plan.latency_us * _MICRO
+        start = self._begun + delay
+        end = start + plan.latency_us * _MICRO
         if plan.queue_mb_per_s:
             end += length / (plan.queue_mb_per_s * _MEGA)
         if plan.device_mb_per_s:
-            end = max(end, self._shared.reserve(now, length / (plan.device_mb_per_s * _MEGA)))
+            end = max(end, self._shared.reserve(start, length / (plan.device_mb_per_s * _MEGA)))
         return end
 
     def is_overdue(self, due: float | None) -> bool:
@@ -58,14 +63,16 @@ class Pace:
         return due is not None and due < self._clock()
 
     def sleep_until(self, due: float | None, sleep: Callable[[float], bool]) -> bool:
-        """Call `sleep` with the seconds that are left, if any; returns its result, or True."""
+        """Call `sleep` with the seconds that are left, if any, and end the descriptor; returns its result, or True."""
+        self._begun = self._clock()
         if due is None:
             return True
-        now = self._clock()
-        left = max(due - now, 0.0) - self._overslept
+        left = max(due - self._begun, 0.0) - self._overslept
         self._overslept = max(-left, 0.0)
         if left <= 0:
             return True
         undisturbed = sleep(left)
-        self._overslept = max(self._clock() - now - left, 0.0)
+        end = self._begun + left
+        self._begun = self._clock()
+        self._overslept = max(self._begun - end, 0.0)
         return undisturbed
