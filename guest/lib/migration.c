@@ -138,6 +138,23 @@ bool migrator_select(const char *name)
 	return sysfs_set_until_exit(MIGRATOR_FILE, name);
 }
 
+struct copied migrator_copied(void)
+{
+	struct migrators migrators;
+	struct copied copied = { 0 };
+	char path[MAX_PATH];
+	const char *name;
+
+	if (!migrators_list(&migrators))
+		return copied;
+	name = migrators.names[migrators.selected];
+	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/bytes", name);
+	copied.bytes = sysfs_number(path);
+	snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/copy_ns", name);
+	copied.ns = sysfs_number(path);
+	return copied;
+}
+
 static const char *migrc_path(char *path, const char *name)
 {
 	snprintf(path, MAX_PATH, MIGRC_DIR "/%s", name);

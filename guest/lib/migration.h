@@ -66,6 +66,15 @@ int migrators_find(const struct migrators *migrators, const char *name);
 /* Until the program exits. False and errno (EINVAL: no such migrator) if the kernel refuses. */
 bool migrator_select(const char *name);
 
+/* What a migrator has copied since boot, and for how long. */
+struct copied {
+	uint64_t bytes;
+	uint64_t ns;
+};
+
+/* Of the migrator that is selected; zeros if that is off, or if the kernel does not count. */
+struct copied migrator_copied(void);
+
 #define MIGRC_DIR MIGRATION_DIR "/migrc"
 
 bool migrc_present(void);

@@ -41,7 +41,7 @@ static void print_start(const struct options *options)
 }
 
 static void print_sample(const struct options *options, const struct config *config, unsigned int round,
-			 const struct move_result *there, const struct move_result *back)
+			 const struct move_result *there, const struct move_result *back, const struct copied *copied)
 {
 	size_t pages = options->folio_bytes / PAGE_BYTES;
 	size_t moved = there->moved + back->moved;
@@ -59,6 +59,8 @@ static void print_sample(const struct options *options, const struct config *con
 	json_int(&json, "pages_moved", moved * pages);
 	json_int(&json, "pages_failed", (there->failed + back->failed) * pages);
 	json_int(&json, "bytes", moved * options->folio_bytes);
+	json_int(&json, "copied_bytes", copied->bytes);
+	json_int(&json, "copied_ns", copied->ns);
 	json_end(&json);
 }
 
@@ -86,11 +88,16 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 {
 	const struct options *options = &bench->options;
 	struct move_result there, back;
+	struct copied before, after;
 
 	config_apply(config);
+	before = migrator_copied();
 	there = move_all(bench, options->from, options->to);
 	back = move_all(bench, options->to, options->from);
-	print_sample(options, config, round, &there, &back);
+	after = migrator_copied();
+	after.bytes -= before.bytes;
+	after.ns -= before.ns;
+	print_sample(options, config, round, &there, &back, &after);
 	if (!there.moved || !back.moved)
 		die(EXIT_FAILED, "%s: nothing moved: %s", config->label,
 		    strerror(there.moved ? back.first_error : there.first_error));

@@ -29,7 +29,8 @@ def lines(costs: Mapping[str, float], folio_bytes: int = PAGE, count: int = 10, 
         for number, (config, cost) in enumerate(costs.items()):
             ns = round(cost * pages * WOBBLE[(turn + number) % len(WOBBLE)])
             events.append({"event": "sample", "config": config, "round": turn + 1, "warmup": turn < 0, "ns_there": ns,
-                           "ns_back": ns, "pages_moved": 2 * pages, "pages_failed": 0, "bytes": 2 * TOTAL})
+                           "ns_back": ns, "pages_moved": 2 * pages, "pages_failed": 0, "bytes": 2 * TOTAL,
+                           "copied_bytes": 0, "copied_ns": 0})
     events[-1] |= spoil
     return "".join(json.dumps(event) + "\n" for event in [*events, {"event": "end"}])
 

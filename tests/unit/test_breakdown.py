@@ -53,7 +53,8 @@ def leave(share: Path, costs: Mapping[str, tuple[int, int]], status: int = 0, cl
             ns = round((rest + copy) * PAGES * clock)
             events.append({"event": "sample", "config": name, "round": max(0, turn - 1), "warmup": turn < 1,
                            "ns_there": ns, "ns_back": ns, "pages_moved": 2 * PAGES, "pages_failed": 0,
-                           "bytes": 2 * PAGES * PAGE})
+                           "bytes": 2 * PAGES * PAGE, "copied_bytes": 0,
+                           "copied_ns": 0})
     words = [word for window in windows for word in (0xFFFFFFFF, *window, 0xFFFFFFFE)]
     np.array(words, dtype=np.uint32).tofile(share / "record.trace")
     (share / "record.blocks").write_text(BLOCKS)
@@ -146,7 +147,8 @@ def trace_of(share: Path, sweep: Plan, costs: Mapping[str, tuple[int, int]]) -> 
             took = (copy + rest) * PAGES
             events.append({"event": "sample", "config": name, "round": max(0, turn - 1), "warmup": turn < 1,
                            "at_there": begins[0], "at_back": begins[1], "ns_there": took, "ns_back": took,
-                           "pages_moved": 2 * PAGES, "pages_failed": 0, "bytes": 2 * PAGES * PAGE})
+                           "pages_moved": 2 * PAGES, "pages_failed": 0, "bytes": 2 * PAGES * PAGE, "copied_bytes": 0,
+                           "copied_ns": 0})
             lines += [f" movebench-9  [000] .....  5.{(begin + at) % 10**9 // 1000:06}: ferry_copy_end: "
                       f"migrator=x error=0 copied=128 ns={copy * PAGES // 2}" for begin in begins * (copy > 0)
                       for at in (1, took)]

@@ -167,7 +167,7 @@ def test_the_table_has_the_form_of_the_mailing_list(tmp_path: Path) -> None:
     assert "| - |" in idle and "samples share boots" in text
     head, *records = formats.render(table.output([document]), "csv").splitlines()
     assert "hog_iterations" in head and len(records) == 16
-    assert formats.column_name(("idle, order 9", "", 4096, 1 << 26, 0, "9")) == "idle, order 9\n64 MiB at a time"
+    assert formats.column_name(("idle, order 9", "", 4096, 1 << 26, 0, "9", 0.0)) == "idle, order 9\n64 MiB at a time"
     assert len(plots.all_of(document)) == 2
 
 

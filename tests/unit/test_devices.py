@@ -148,6 +148,39 @@ def test_delay_holds_for_each(either: PtdmaDriver | Ae4dmaDriver) -> None:
     assert time.monotonic() - started >= 0.1
 
 
+def test_speed_holds_for_each(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    """Of 4096 bytes at 10^6 bytes a second; the data is there before."""
+    either.fault(queue_mb_per_s=1, latency_us=100_000)
+    started = time.monotonic()
+    either.submit()
+    either.await_row("bytes", 4096)
+    assert either.row()["completed"] == 0
+    assert either.interrupted()
+    assert time.monotonic() - started >= 0.104
+
+
+def test_queues_sleep_side_by_side(tmp_path: Path) -> None:
+    driver = Ae4dmaDriver(tmp_path)
+    driver.fault(latency_us=300_000)
+    started = time.monotonic()
+    for queue in range(ae4dma.QUEUES):
+        driver.queue = queue
+        driver.probe()
+        driver.submit()
+    assert all(driver.interrupted(vector=queue) for queue in range(ae4dma.QUEUES))
+    assert 0.3 <= time.monotonic() - started < ae4dma.QUEUES / 4 * 0.3
+    driver.close()
+
+
+def test_reset_abandons_what_is_copied_but_not_due(either: PtdmaDriver | Ae4dmaDriver) -> None:
+    either.fault(latency_us=400_000)
+    either.submit()
+    either.await_row("bytes", 4096)
+    either.client.device.reset()
+    assert not either.interrupted(seconds=0.6)
+    assert either.row() | {"abandoned": 1, "completed": 0} == either.row()
+
+
 def test_late_writes_late(either: PtdmaDriver | Ae4dmaDriver) -> None:
     either.fault(late=1, late_ms=300)
     either.submit()

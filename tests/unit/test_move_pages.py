@@ -308,7 +308,7 @@ def test_the_drivers_of_a_boards_engines_are_loaded_before_dcbm() -> None:
     modules = {name: Path(f"/m/{name}.ko") for name in ("ptdma", "ae4dma", "ferry_dcbm")}
     kernel = Kernel(Path("/m/bzImage"), modules, Path("/m/config"), "key", Path("/m/log"), "7.3.4", Path("/m/tree"))
     assert move_pages.insmods(kernel, [*load("x86-ptdma").drivers, "ferry_dcbm"]) == [
-        ["insmod", "/m/ptdma.ko"], ["insmod", "/m/ae4dma.ko", "max_hw_q=4"], ["insmod", "/m/ferry_dcbm.ko"]]
+        ["insmod", "/m/ptdma.ko"], ["insmod", "/m/ae4dma.ko", "max_hw_q=16"], ["insmod", "/m/ferry_dcbm.ko"]]
 
 
 def test_lists_of_kinds_calls_and_orders_are_cases_of_their_own() -> None:

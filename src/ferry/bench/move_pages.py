@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ferry import boards
-from ferry.bench import experiment, guest_samples, movebench, plan, rows, stalls
+from ferry.bench import engines, experiment, guest_samples, movebench, plan, rows, stalls
 from ferry.bench.plan import STOCK, Case, Config, Plan
 from ferry.bench.rows import BootResult
 from ferry.boards import Board
@@ -62,6 +62,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="stores of mtcopy, each one a row: never, always or auto")
     add("--channels", type=plan.listed(plan.bounded(1, plan.MAX_CHANNELS)), metavar="LIST",
         help="of dcbm and auto (default: the board's)")
+    add("--engine-rate", type=plan.listed(plan.engine_rate), metavar="LIST",
+        help="speed of each channel of the device models, in multiples of a CPU's copy rate; each one a column")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST",
@@ -92,10 +94,14 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     """The sweep that the options ask for on this board."""
     threads = args.threads or ([1] if board.cpus == 1 else [1, 2, 4])
     vs_stock = args.baseline == "stock"
+    channels = args.channels or [board.channels]
+    chosen = migrators(args.migrator, board)
+    if args.engine_rate:
+        engines.refuse(board, channels)
+        chosen = [plan.CPU_MIGRATOR, *chosen]
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     sweep = plan.checked(Plan(
-        configs=plan.configs(plan.Choice(migrators(args.migrator, board), threads, args.nontemporal,
-                                         args.channels or [board.channels], args.verify, args.force_offload,
+        configs=plan.configs(plan.Choice(chosen, threads, args.nontemporal, channels, args.verify, args.force_offload,
                                          args.defer_flush, args.runs)),
         cases=tuple(cases(args, default_totals(board))),
         samples=enough if args.samples is None else args.samples,
@@ -106,13 +112,17 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
 
 
 def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:
-    """Each combination of kind, folio size, order and pages per call. `totals` are bytes of one move by folio size."""
+    """Each combination of kind, folio size, order, pages per call and speed of the engines.
+
+    `totals` are bytes of one move by folio size.
+    """
     for kind in args.kind or ["anon"]:
         for size in args.folio or sorted(totals.keys() & set(plan.sizes_of(kind, args.read_only))):
             total = args.bytes or max(size, totals.get(size, totals[4 << 10]) // (HOGGED if args.cpu_hogs else 1))
             for order in args.order or ["sequential"]:
                 for count in args.pages_per_call or [0]:
-                    yield Case(size, total, kind, count, order)
+                    for rate in args.engine_rate or [0.0]:
+                        yield Case(size, total, kind, count, order, rate)
 
 
 def migrators(asked: list[str] | None, board: Board) -> list[str]:

@@ -2,18 +2,19 @@
 """The guest's movebench: the script that runs it for each case, and its JSON lines.
 
 For each case the script leaves in $FERRY_SHARE: NAME.jsonl, NAME.stderr, NAME.status and NAME.stats (the migrators'
-counters afterwards), where NAME is the case's.
+counters afterwards), where NAME is the case's; of a case with engines of a given speed also NAME.engine, the rates.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import Case, Config, Plan, size_argument
+from ferry.bench.plan import CPU_MIGRATOR, STOCK, Case, Config, Plan, size_argument
 from ferry.results.document import Failure
 from ferry.vm import guest_programs
 
@@ -24,7 +25,8 @@ PROGRAM = "movebench"
 
 @dataclass(frozen=True)
 class Sample:
-    """One round of one configuration: all pages there and back. `ns` and `moved` cover both directions."""
+    """One round of one configuration: all pages there and back. All figures cover both directions; `copied_bytes` were
+    copied by the migrator, in `copied_ns`."""
 
     config: str
     round: int
@@ -32,6 +34,8 @@ class Sample:
     moved: int
     failed: int
     bytes: int
+    copied_bytes: int = 0
+    copied_ns: int = 0
 
     def value(self, unit: str) -> float:
         """The sample in a unit of bench.document; gbps is 10^9 bytes a second, and a byte a nanosecond is just that."""
@@ -46,6 +50,8 @@ class Outcome:
     samples: list[Sample]
     stderr: str
     counters: dict[str, int]
+    queue_gbps: float | None = None
+    """The speed of each queue of the device models, if the case has set it."""
 
     @property
     def reason(self) -> str:
@@ -65,6 +71,8 @@ def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[l
         command = shlex.join([str(program), *arguments(plan, configs, case)])
         if case.kind == "file":
             command = f"{guest_programs.script_line('with-ext4.sh', disk_mib(case))} {command} --file @/pages"
+        if case.engine_rate and configs != (STOCK,):
+            command = f"{{ {engine_speed(program, case)} && {command}; }}"
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",
                   f"grep -r . {CONTROL}/stats {CONTROL}/migrc/counters >{out}.stats 2>/dev/null"]
     return "\n".join([*lines, *then, "exit 0", ""])
@@ -81,6 +89,15 @@ def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
     return words + [word for config in configs for word in ("--config", config.argument)]
 
 
+def engine_speed(program: Path, case: Case) -> str:
+    """The shell line that measures the copy rate of one CPU and sets the speed of the device models."""
+    script = guest_programs.script_line("engine-speed.sh", round(case.engine_rate * 1000))
+    moves = [str(program), "--folio", size_argument(case.folio_bytes), "--bytes", f"{case.total_bytes >> 10}k",
+             "--samples", "2", "--warmup", "1", "--from", "0", "--to", "1", "--config",
+             Config(CPU_MIGRATOR, "ferry", CPU_MIGRATOR).argument]
+    return f'{script} "$FERRY_SHARE"/{case.name}.engine {shlex.join(moves)}'
+
+
 def disk_mib(case: Case) -> int:
     """A disk for the file of a case, in MiB: half of it stays free for the file system's own data."""
     return max(64, 2 * case.memory_bytes >> 20)
@@ -94,7 +111,13 @@ def outcome(share: Path, case: Case) -> Outcome:
         samples=list(samples(guest_samples.text_of(share / f"{name}.jsonl"))),
         stderr=guest_samples.text_of(share / f"{name}.stderr"),
         counters=counters(guest_samples.text_of(share / f"{name}.stats")),
+        queue_gbps=queue_gbps(guest_samples.text_of(share / f"{name}.engine")),
     )
+
+
+def queue_gbps(text: str) -> float | None:
+    """The speed of a queue in the output of engine-speed.sh; None if there is none."""
+    return json.loads(text)["queue_mb_per_s"] / 1000 if text else None
 
 
 def samples(text: str) -> Iterator[Sample]:
@@ -102,7 +125,8 @@ def samples(text: str) -> Iterator[Sample]:
     for event in guest_samples.events(text):
         if event.get("event") == "sample" and not event["warmup"]:
             yield Sample(event["config"], event["round"], event["ns_there"] + event["ns_back"],
-                         event["pages_moved"], event["pages_failed"], event["bytes"])
+                         event["pages_moved"], event["pages_failed"], event["bytes"],
+                         event["copied_bytes"], event["copied_ns"])
 
 
 def counters(text: str) -> dict[str, int]:

@@ -17,6 +17,8 @@ MIGRATORS = ("off", "kernel", "mtcopy", "dcbm", "auto")
 #: Those that copy by DMA channels, if there are any, and those that copy by several CPUs.
 BY_CHANNELS = ("dcbm", "auto")
 BY_CPUS = ("mtcopy", "auto")
+#: The one that copies by the calling CPU alone: the measure of a CPU's copy rate.
+CPU_MIGRATOR = "kernel"
 NONTEMPORAL = ("never", "always", "auto")
 VERIFY = ("auto", "always")
 KINDS = ("anon", "shmem", "file", "swapcache", "hugetlb")
@@ -30,6 +32,8 @@ MAX_CHANNELS = 64
 MAX_PROGRAM_THREADS = 4096
 MAX_PAGES_PER_CALL = 1 << 20
 MAX_BATCH_US = 1_000_000
+#: Bounds of an engine's speed, in multiples of a CPU's.
+ENGINE_RATES = (0.01, 100.0)
 #: Of memory that comes in some folio sizes only: movebench's limits.
 READ_ONLY_SIZES = (4 << 10, 2 << 20)
 SWAPCACHE_SIZES = (4 << 10,)
@@ -94,14 +98,17 @@ class Case:
     pages_per_call: int = 0
     """0: all in one call."""
     order: str = "sequential"
+    engine_rate: float = 0.0
+    """Speed of each channel of the engines, in multiples of a CPU's copy rate; 0: the engines stay as they are."""
 
     @property
     def name(self) -> str:
-        """Unique in a sweep: 4k, shmem-4k, 4k-32, 4k-random."""
+        """Unique in a sweep: 4k, shmem-4k, 4k-32, 4k-random, 4k-engine0.2."""
         kind = [self.kind] if self.kind != "anon" else []
         calls = [str(self.pages_per_call)] if self.pages_per_call else []
         order = [self.order] if self.order != "sequential" else []
-        return "-".join([*kind, size_argument(self.folio_bytes), *calls, *order])
+        engine = [f"engine{self.engine_rate:g}"] if self.engine_rate else []
+        return "-".join([*kind, size_argument(self.folio_bytes), *calls, *order, *engine])
 
     @property
     def memory_bytes(self) -> int:
@@ -112,7 +119,7 @@ class Case:
     def column(self) -> Column:
         """The column of its rows."""
         calls = self.pages_per_call or self.total_bytes // self.folio_bytes
-        return "", self.kind, self.folio_bytes, self.total_bytes, calls, self.order
+        return "", self.kind, self.folio_bytes, self.total_bytes, calls, self.order, self.engine_rate
 
 
 @dataclass(frozen=True)
@@ -208,10 +215,10 @@ def _each(words: list[str] | None) -> list[str | None]:
     return list(dict.fromkeys(words)) if words else [None]
 
 
-def listed(parse: Callable[[str], int | str]) -> Callable[[str], list[int | str]]:
+def listed(parse: Callable[[str], float | str]) -> Callable[[str], list[float | str]]:
     """An argparse type: a list separated by commas."""
 
-    def split(text: str) -> list[int | str]:
+    def split(text: str) -> list[float | str]:
         found = [parse(item.strip()) for item in text.split(",") if item.strip()]
         if not found:
             raise argparse.ArgumentTypeError("the list is empty")
@@ -237,6 +244,18 @@ def bounded(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def engine_rate(text: str) -> float:
+    """`0.2` as a multiple of a CPU's rate."""
+    low, high = ENGINE_RATES
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not low <= rate <= high:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from {low:g} to {high:g}")
+    return rate
 
 
 def byte_count(text: str) -> int:

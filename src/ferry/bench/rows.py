@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.bench import stallbench, stalls
+from ferry.bench import engines, stallbench, stalls
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.movebench import Outcome, Sample, sort_out
 from ferry.bench.plan import STOCK, Case, Config, Plan
@@ -77,6 +77,9 @@ def row(plan: Plan, config: Config, case: Case, boots: Sequence[BootResult], uni
         made["verify"] = config.verify
     if config.migrc is not None:
         made["deferring"] = config.migrc
+    if case.engine_rate:
+        engines.attach(made, config, case, samples, {boot.number: boot.outcomes[case] for boot in boots
+                                                     if boot.kernel == config.kernel})
     if case in plan.stalls:
         stalls.attach(made, config, {boot.number: boot.stalls[case] for boot in boots if boot.kernel == config.kernel})
     return made

@@ -49,6 +49,8 @@ def _unable(sweep: Plan, board: Board) -> str:
         return "this board's clock counts instructions of one thread after the other: a wait would have those of all"
     if board.cpus == 1:
         return "one CPU cannot move memory while a thread touches it"
+    if any(case.engine_rate for case in sweep.cases):
+        return "the engines have the speed of the last samples, not of each column"
     if sweep.hogs:
         return "stallbench keeps no CPU busy but that of the thread that waits"
     return "stallbench writes to the memory" if sweep.read_only else ""

@@ -25,6 +25,8 @@ class Counters:
     """Reported as success, corrupt, partial and late ones included."""
     bytes: int = 0
     """Bytes copied, of whatever result."""
+    overdue: int = 0
+    """Took longer than modelled, if a speed is given: this machine is slower than the engine."""
     interrupts: int = 0
     errors: int = 0
     """Reported as errors because of an injected fault."""
@@ -36,7 +38,7 @@ class Counters:
     """Completed late."""
     stalls: int = 0
     abandoned: int = 0
-    """In flight at a reset of the device, such as late ones: neither copied nor reported."""
+    """In flight at a reset of the device, such as late ones: never reported, and not in the counters above."""
 
 
 def write(path: Path, document: dict[str, Any]) -> None:

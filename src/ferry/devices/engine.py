@@ -2,8 +2,9 @@
 """A queue of copy descriptors, which a thread processes in order: the part that all models share.
 
 The server's thread writes registers; the queue's thread fetches, copies and completes. Both access registers under the
-queue's lock; a copy runs without the lock, so that a register access never waits for it. A reset does wait: after it
-returns, no descriptor fetched before it writes to the guest's memory or interrupts the guest.
+queue's lock; a copy runs and a sleep passes without the lock, so that neither a register access nor another queue waits
+for it. A reset does wait for a copy: after it returns, no descriptor fetched before it writes to the guest's memory or
+interrupts the guest.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ferry.devices.counters import Counters
 from ferry.devices.faults import Fault, Faults, Plan
 from ferry.devices.guest_memory import BadAddress, GuestMemory
+from ferry.devices.pace import Bandwidth, Pace
 
 _log = logging.getLogger(__name__)
 _MICRO, _MILLI = 1e-6, 1e-3
@@ -33,13 +36,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The constructor's arguments of a queue: its device and index, the guest's memory, faults, and its interrupt."""
+    """The constructor's arguments of a queue: its device and index, the guest's memory, faults, its interrupt, and the
+    rate that it shares with the device's other queues."""
 
     device: str
     index: int
     memory: GuestMemory
     faults: Faults
     interrupt: Callable[[], None]
+    bandwidth: Bandwidth
 
 
 class Queue(ABC):
@@ -51,6 +56,7 @@ class Queue(ABC):
         """Whether the driver has written to it."""
         self.memory = around.memory
         self._around = around
+        self._pace = Pace(around.bandwidth)
         self._changed = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._epoch = 0
@@ -119,8 +125,11 @@ class Queue(ABC):
 
     def _work(self) -> None:
         with self._changed:
+            self._pace.begin()
             while True:
-                self._changed.wait_for(self.pending)
+                if not self.pending():
+                    self._changed.wait_for(self.pending)
+                    self._pace.begin()
                 try:
                     job = self.fetch()
                 except BadAddress as error:
@@ -138,12 +147,15 @@ class Queue(ABC):
             self.counters.stalls += 1
             self._wait(epoch, None)
             return
-        if not self._wait(epoch, plan.delay_us * _MICRO + (plan.late_ms * _MILLI if fault is Fault.LATE else 0)):
+        delay = plan.delay_us * _MICRO + (plan.late_ms * _MILLI if fault is Fault.LATE else 0)
+        due = self._pace.due(plan, job.length, delay)
+        if not self._wait(epoch, delay):
             self.counters.abandoned += 1
             return
         good = self._carry_out(job, fault)
-        if epoch != self._epoch:
-            self.counters.abandoned += 1
+        self.counters.overdue += self._pace.is_overdue(due)
+        if epoch != self._epoch or not self._pace.sleep_until(due, partial(self._wait, epoch)):
+            self.counters.abandoned += good
             return
         self.counters.completed += good
         self.finish(good)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Fault injection: a control file, which may change at any time, selects the faults and their descriptors.
+"""Fault injection and speed: a control file, which may change at any time, selects the faults and their descriptors,
+and the speed of the engines.
 
     {"seed": 1, "error": 5, "delay_us": 20, "ae4dma": {"late": 100, "late_ms": 3000}}
+    {"queue_mb_per_s": 400, "latency_us": 5, "device_mb_per_s": 2000}
 
 A rate of N injects the fault into one descriptor of N, 0 into none. Keys at the top are for every device; an object
 under a device's name overrides them for that device. If a descriptor gets several faults, the first in RATES applies.
@@ -42,7 +44,7 @@ RATES = tuple(fault.value for fault in Fault)
 
 @dataclass(frozen=True)
 class Plan:
-    """The faults of one device: each rate is one in so many descriptors, 0 is never."""
+    """The faults of one device, each rate one in so many descriptors, 0 is never; and its speed, see pace.py."""
 
     seed: int = 0
     stall: int = 0
@@ -53,7 +55,13 @@ class Plan:
     corrupt: int = 0
     partial: int = 0
     delay_us: int = 0
-    """Delay of every descriptor in addition to its copy (us)."""
+    """Delay of every descriptor before its copy (us)."""
+    queue_mb_per_s: int = 0
+    """Rate of each queue (10^6 bytes a second); 0: that of this machine."""
+    latency_us: int = 0
+    """Time of every descriptor in addition to its bytes at that rate (us)."""
+    device_mb_per_s: int = 0
+    """Rate that all queues together do not exceed (10^6 bytes a second); 0: no such limit."""
 
     def draw(self, device: str, queue: int, number: int) -> Fault | None:
         """The fault of a queue's descriptor `number`, the same each time."""

@@ -21,6 +21,7 @@ from ferry.devices import counters
 from ferry.devices.engine import Queue, Surroundings
 from ferry.devices.faults import Faults
 from ferry.devices.guest_memory import GuestMemory
+from ferry.devices.pace import Bandwidth
 
 _log = logging.getLogger(__name__)
 
@@ -101,8 +102,10 @@ class Device:
         self._config = config_space(identity)
         self._registers: dict[int, int] = {}
         self._resets = 0
+        bandwidth = Bandwidth()
         self._queues = {
-            offset: make(Surroundings(name, index, self.memory, faults, partial(self.interrupts.trigger, index)))
+            offset: make(Surroundings(name, index, self.memory, faults, partial(self.interrupts.trigger, index),
+                                      bandwidth))
             for index, (offset, make) in enumerate(queues.items())
         }
 
@@ -151,7 +154,7 @@ class Device:
             queue.reset()
 
     def report(self) -> dict[str, Any]:
-        """Counters of the queues that the driver has used, and the current faults."""
+        """Counters of the queues that the driver has used, and the current faults and speeds."""
         return {
             "resets": self._resets,
             "faults": asdict(self._faults.current().plans[self.name]),

@@ -51,6 +51,17 @@ class Failure(TypedDict):
     reason: str
 
 
+class CopySample(TypedDict):
+    """The copies of one sample, of one CPU in the same round, and of engines at their speed."""
+
+    boot: int
+    round: int
+    copy_gbps: float
+    cpu_gbps: float
+    engine_gbps: float
+    """Of all channels of the row together."""
+
+
 class Row(TypedDict):
     """One configuration at one folio size. `sample_ids` names each sample's [boot, round]."""
 
@@ -84,6 +95,11 @@ class Row(TypedDict):
     ratio_to_limit: NotRequired[Ratio | None]
     ratio_to_off: NotRequired[Ratio | None]
     ratio_to_threads: NotRequired[Ratio | None]
+    engine_rate: NotRequired[float]
+    """Speed of each channel, in multiples of a CPU's copy rate; absent if the engines are as fast as they are."""
+    ratio_to_sum: NotRequired[Ratio | None]
+    """Of the copies, to what the row's channels and one CPU together copy; of the same rows, by channels only."""
+    copy_samples: NotRequired[list[CopySample]]
     stall_p50_us: NotRequired[float | None]
     """How long a thread waits for the memory while it moves; medians over `stall_samples`, None if it never did."""
     stall_p99_us: NotRequired[float | None]
@@ -157,20 +173,20 @@ def counts_threads(name: str) -> bool:
     return name not in ("off", "kernel", "memcpy", "dcbm", "auto")
 
 
-def identity(row: Row) -> tuple[str | int, ...]:
+def identity(row: Row) -> tuple[str | float, ...]:
     """Rows of different runs with the same identity are the same measurement."""
     return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], row.get("phase", ""),
             *column(row))
 
 
-#: Device, kind of memory, folio bytes, bytes, pages a call, and order of the addresses.
-Column = tuple[str, str, int, int, int, str]
+#: Device, kind of memory, folio bytes, bytes, pages a call, order of the addresses, and speed of the engines.
+Column = tuple[str, str, int, int, int, str, float]
 
 
 def column(row: Row) -> Column:
     """The table column of a row: rows of one column do the same work in different configurations."""
     return (row.get("device", ""), row.get("kind", ""), row["folio_bytes"], row["total_bytes"],
-            row.get("pages_per_call", 0), str(row.get("order", "")))
+            row.get("pages_per_call", 0), str(row.get("order", "")), row.get("engine_rate", 0.0))
 
 
 def is_baseline(document: Document, row: Row) -> bool:

@@ -108,11 +108,12 @@ def size_name(count: int) -> str:
 
 def column_name(place: Column) -> str:
     """A column for people: what moves, and how where that is not the default."""
-    device, kind, folio, total, count, order = place
+    device, kind, folio, total, count, order, rate = place
     kind = f"{kind} " if kind not in ("", "anon") else ""
     calls = f", {count:,} a call" if count not in (0, total // folio) else ""
     order = f", {order}" if order not in ("", "sequential") and not device else ""
-    return f"{device or f'{kind}{size_name(folio)} folios'}\n{size_name(total)} at a time{calls}{order}"
+    engine = f", engine {rate:g}" if rate else ""
+    return f"{device or f'{kind}{size_name(folio)} folios'}\n{size_name(total)} at a time{calls}{order}{engine}"
 
 
 def figure(value: float) -> str:

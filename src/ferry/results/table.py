@@ -88,6 +88,8 @@ def cell(row: Row | None) -> list[str]:
     if row["ratio_to_baseline"] is not None:
         lines.append(ratio_text(row["ratio_to_baseline"]))
     lines += [f"{name}: {ratio_text(ratio)}" for name, ratio in other_ratios(row)]
+    if ratio := row.get("ratio_to_sum"):
+        lines.append(f"of the sum: {ratio_text(ratio)}")
     if row["failures"]:
         lines.append(f"{len(row['failures'])} failed")
     return lines or ["no sample"]
@@ -113,12 +115,25 @@ def notes(document: Document) -> list[str]:
              f"ratio to {document['baseline']} [95 % interval], above 1 is better"]
     others = dict.fromkeys(name for row in document["rows"] for name, _ in other_ratios(row))
     found += [f"{name}: the ratio to that row instead" for name in others]
+    if any("ratio_to_sum" in row for row in document["rows"]):
+        found += ["engine: speed of a channel, in multiples of a CPU's copy rate",
+                  "of the sum: the copies' rate to that of the row's channels and one CPU together"]
     found += stall_table.beside_notes(document)
     found += [f"{size_name(skip['folio_bytes'])} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
     found += [*stock_note(document), *document.get("warnings", [])]
     found += [f"{label(row)} at {size_name(row['folio_bytes'])}, boot {failure['boot']} round {failure['round']} "
               f"failed: {failure['reason']}" for row in document["rows"] for failure in row["failures"]]
     return found + ["failed samples are in no median"] * bool(failure_count(document))
+
+
+def engine_figures(row: Row) -> Record:
+    """The further columns of a line of CSV, of rows with engines of a given speed."""
+    if "engine_rate" not in row:
+        return {}
+    ratio = row.get("ratio_to_sum")
+    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+    return {"engine_rate": row["engine_rate"], "ratio_to_sum": ratio and ratio["median"],
+            "ratio_to_sum_ci95_low": low, "ratio_to_sum_ci95_high": high}
 
 
 def record(document: Document, row: Row) -> Record:
@@ -135,6 +150,7 @@ def record(document: Document, row: Row) -> Record:
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
         "failures": len(row["failures"]),
+        **engine_figures(row),
         **stall_table.extra_beside(row),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
         **(stall_table.extra(row) if document["bench"] == stall_table.NAME else {}),

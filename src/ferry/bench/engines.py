@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""DMA engines of a given speed in `ferry bench move_pages`: how near the copies come to what engines and a CPU can do.
+
+Before each case the guest measures the copy rate of one CPU and sets the speed of the device models, see
+movebench.script(). Within the case the configuration of CPU_MIGRATOR measures that rate again, in each round. All rates
+are those of copies, from the kernel's counters: the rest of a migration is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ferry import boards
+from ferry.bench.movebench import Outcome, Sample
+from ferry.bench.plan import BY_CHANNELS, CPU_MIGRATOR, Case, Config
+from ferry.boards import Board
+from ferry.errors import UsageError
+from ferry.results import stats
+from ferry.results.document import CopySample, Row
+
+
+def refuse(board: Board, channels: Sequence[int]) -> None:
+    """Raises UsageError if the board has no engines whose speed can be set, or less than so many channels."""
+    if not board.devices:
+        modelled = [name for name in boards.names() if boards.load(name).devices]
+        raise UsageError(f"{board.name} has no DMA engine whose speed can be set", hint=f"--board {'|'.join(modelled)}")
+    if max(channels) > board.max_channels:
+        raise UsageError(f"{board.name} has {board.max_channels} channels", hint=f"--channels {board.max_channels}")
+
+
+def attach(row: Row, config: Config, case: Case, good: Sequence[tuple[int, Sample]],
+           outcomes: Mapping[int, Outcome]) -> None:
+    """Add the engines' speed to a row of a case that sets it, and to one of dcbm or auto its ratio to the sum.
+
+    `good` are the row's samples and their boots, `outcomes` are by boot.
+    """
+    row["engine_rate"] = case.engine_rate
+    if config.migrator not in BY_CHANNELS:
+        return
+    cpu = {(boot, sample.round): sample.copied_bytes / sample.copied_ns for boot, outcome in outcomes.items()
+           for sample in outcome.samples if sample.config == CPU_MIGRATOR and sample.copied_ns}
+    row["copy_samples"] = [copy_sample(boot, sample, cpu[boot, sample.round], config.channels * engine)
+                           for boot, sample in good
+                           if (boot, sample.round) in cpu and (engine := outcomes[boot].queue_gbps)]
+    ratios = {(one["boot"], one["round"]): one["copy_gbps"] / (one["engine_gbps"] + one["cpu_gbps"])
+              for one in row["copy_samples"]}
+    row["ratio_to_sum"] = stats.ratio_of(stats.groups_of(ratios)) if ratios else None
+
+
+def copy_sample(boot: int, sample: Sample, cpu: float, engine: float) -> CopySample:
+    """The copy rates of a sample, its CPU and its engines (GB/s). What the migrator rejected, one CPU copied."""
+    ns = sample.copied_ns + (sample.bytes - sample.copied_bytes) / cpu
+    return CopySample(boot=boot, round=sample.round, copy_gbps=sample.bytes / ns, cpu_gbps=cpu, engine_gbps=engine)
