@@ -21,6 +21,7 @@ VERBS = (
     "setup",
     "source",
     "series",
+    "export",
     "config",
     "build",
     "boot",

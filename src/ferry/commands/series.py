@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The verb `series`: list, check and export the series, check them out as a git tree and import it."""
+"""The verb `series`: list and check the series, check them out as a git tree and import it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,11 @@ from ferry.series import checks, gitrepo, patches, source, tree
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = sub.add_parser("series", help="list, check, export, check out or import the patch series")
+    parser = sub.add_parser("series", help="list, check, check out or import the patch series")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("list", help="each series, its number of patches, and the series that it stands on")
     check = actions.add_parser("check", help="check patches, names, layers and style; exit 1 when a check fails")
     check.add_argument("--build", action="store_true", help="also compile each series after each of its patches")
-    export = actions.add_parser("export", help="write a series as numbered mails for git am")
-    export.add_argument("name", metavar="NAME", help="see: ferry series list")
-    export.add_argument("directory", type=Path, metavar="DIR", help="created if missing")
-    export.add_argument("--signoff", action="store_true",
-                        help="make them ready to send: author and Signed-off-by are git's user.name and user.email")
     checkout = actions.add_parser("checkout", help="make a git tree of the kernel with one commit a patch")
     checkout.add_argument("directory", type=Path, metavar="DIR", help="a new or empty directory")
     bring = actions.add_parser("import", help="rewrite kernel/overlay and kernel/series from such a tree's commits")
@@ -39,12 +34,7 @@ def run(args: argparse.Namespace) -> int:
     base = source.obtain()
     if args.action == "check":
         return _check(base, build=args.build)
-    if args.action == "export":
-        for mail in gitrepo.export(base, args.name, args.directory, signer=gitrepo.signer() if args.signoff else None):
-            print(mail)
-        if not args.signoff:
-            progress.note(f"their author is a placeholder, {gitrepo.PLACEHOLDER}; --signoff makes them ready to send")
-    elif args.action == "checkout":
+    if args.action == "checkout":
         tree.checkout(base, args.directory)
         progress.note(f"edit and commit in {args.directory}, then: ./ferry series import {args.directory}")
     else:
