@@ -25,7 +25,6 @@ version = "7.3.4-1"
 suite = "trixie-backports"
 sha256 = "00"
 also = []
-tarball = "usr/src/linux-source-7.3.tar.xz"
 tarball_sha256 = "0123456789abcdef"
 download_bytes = 1
 unpacked_bytes = 1

@@ -65,7 +65,9 @@ def add_global_options(parser: argparse.ArgumentParser, *, top: bool) -> None:
     group = parser.add_argument_group("global options")
     add = group.add_argument
     add("--cache", type=Path, metavar="DIR", default=default, help="default: $FERRY_CACHE or ~/.cache/ferry")
-    add("--source", type=Path, metavar="PATH", default=default, help="kernel tarball, .deb, directory or git tree")
+    add("--source", type=Path, metavar="PATH", default=default,
+        help="kernel tarball, .deb, directory or git tree; a further base of kernel/base.toml, by name; or a version "
+             "of Debian's linux-source")
     add("--verbose", action="store_true", default=False if top else argparse.SUPPRESS, help="print tracebacks")
 
 
@@ -81,7 +83,9 @@ def _apply_globals(args: argparse.Namespace) -> None:
     """Pass global options to modules and child processes as environment variables, as the launcher does."""
     for name, value in (("FERRY_CACHE", args.cache), ("FERRY_SOURCE", args.source)):
         if value is not None:
-            os.environ[name] = str(value.expanduser().absolute())
+            path = value.expanduser().absolute()
+            # A source that is no path is a name or a version.
+            os.environ[name] = str(path if path.exists() or name == "FERRY_CACHE" else value)
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

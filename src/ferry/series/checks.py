@@ -99,8 +99,9 @@ def _taken(source: Source, series: Series, written: Sequence[Path]) -> Iterator[
 
 
 def _base_version(source: Source) -> Iterator[str]:
-    if makefile_version(source.path) != base().version:
-        yield f"the source is Linux {source.version}, kernel/base.toml says {base().version}"
+    named = [base().version, *(other["version"] for other in base().others.values())]
+    if makefile_version(source.path) not in named:
+        yield f"the source is Linux {source.version}, kernel/base.toml says {' or '.join(dict.fromkeys(named))}"
 
 
 def _collisions(source: Source, overlay: dict[str, Path]) -> Iterator[str]:

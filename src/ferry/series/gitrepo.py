@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,11 +88,17 @@ def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
     """A new repository with only the base files that the patches change: it takes seconds, not minutes."""
     init(repo)
     # .gitattributes selects how git labels hunks.
-    for name in dict.fromkeys([".gitattributes", *(name for patch in series for name in patch.files)]):
+    copy_files(repo, source, [".gitattributes", *(name for patch in series for name in patch.files)])
+    commit_base(repo, source)
+
+
+def copy_files(repo: Path, source: Source, names: Iterable[str]) -> None:
+    """Give the files in `repo` the content that the source has; a file that the source lacks is removed."""
+    for name in dict.fromkeys(names):
+        (repo / name).unlink(missing_ok=True)
         if (source.path / name).is_file():
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.path / name, repo / name)
-    commit_base(repo, source)
 
 
 def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "",

@@ -69,8 +69,15 @@ def export(source: Source, name: str, directory: Path, *, documents: Sequence[Do
                 _add_notes(mail, [cover.prerequisites(series, series.patches[:number]), changes])
         _address(source, repo, written)
     for mail in written:
-        mail.write_text(re.sub(r"^base-commit: \w+$", f"base: {describe(source)}", mail.read_text(), flags=re.M))
+        mail.write_text(re.sub(r"^base-commit: \w+$", _base(source), mail.read_text(), flags=re.MULTILINE))
     return written
+
+
+def _base(source: Source) -> str:
+    """The base's commit, as git format-patch names it, or without one its version."""
+    if source.commit:
+        return f"base-commit: {source.commit}"
+    return f"base: {describe(source).removesuffix(' of --source')}"
 
 
 def _threads(repo: Path, *, whole: bool) -> list[str]:
