@@ -15,6 +15,7 @@ from types import FrameType, ModuleType
 
 from ferry import __version__, paths
 from ferry.errors import BUG, INTERRUPTED, FerryError, report
+from ferry.series import source
 
 VERBS = (
     "doctor",
@@ -40,6 +41,18 @@ VERBS = (
 )
 
 
+class _Version(argparse.Action):
+    """Prints the versions of the tool and of the kernel that its series apply to, which only a clone names."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+        try:
+            base = source.base()
+            print(f"ferry {__version__} (Linux {base.version}, Debian {base.debian['version']})")
+        except FerryError:
+            print(f"ferry {__version__}")
+        parser.exit()
+
+
 def _module(verb: str) -> ModuleType:
     return importlib.import_module(f"ferry.commands.{verb}")
 
@@ -49,7 +62,7 @@ def build_parser(verbs: tuple[str, ...] = VERBS) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ferry", description="Build, boot, measure, test, export fast page migration."
     )
-    parser.add_argument("--version", action="version", version=f"ferry {__version__}")
+    parser.add_argument("--version", nargs=0, action=_Version, help="print the versions of ferry and its base kernel")
     add_global_options(parser, top=True)
     sub = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in verbs:
