@@ -12,7 +12,9 @@ import made_up
 import pytest
 from tiny_kernel import BASE_TOML, CORE, LONE, add_series, make_clone, make_source, make_tree, write
 
+from ferry.commands import cli
 from ferry.errors import UsageError
+from ferry.results import runs
 from ferry.series import checks, gitrepo, mails, patches
 from ferry.series.source import Source
 
@@ -143,6 +145,13 @@ def test_the_base_and_the_prerequisites_are_named(two: Path, base: Source, tmp_p
     assert "base-commit" not in letter.read_text() + mail.read_text()
 
 
+@pytest.mark.parametrize(("commit", "named"), [("", "base: Linux 7.3.9\n"), ("a" * 40, f"base-commit: {'a' * 40}\n")])
+def test_another_base_is_named_by_its_commit_if_that_is_known(clone: Path, tmp_path: Path, commit: str,
+                                                              named: str) -> None:
+    other = Source(make_tree(tmp_path / "linux", version="7.3.9"), "7.3.9", "another", commit)
+    assert f"\n{named}" in mails.export(other, "hook", tmp_path / "mails")[0].read_text()
+
+
 def test_figures_are_those_of_runs(clone: Path, base: Source, tmp_path: Path) -> None:
     text = mails.export(base, "hook", tmp_path / "mails", documents=[made_up.document()])[0].read_text()
     assert "charset=UTF-8" in text.partition("\n\n")[0]
@@ -220,3 +229,18 @@ def test_a_figure_of_a_stored_cover_letter_is_seen(clone: Path, base: Source) ->
     write(clone / "kernel/series/hook", {"cover-letter": "mm/ferry: a hook\n\nTakes 3.5 ms.\n"})
     assert [line for outcome in checks.run_all(base) if "without a run" in outcome.name for line in outcome.wrong] == [
         'the cover letter of hook says "3.5 ms"; `ferry export --run` adds the tables of a run']
+
+
+def test_the_verb_takes_runs_by_name(clone: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("FERRY_RUNS", str(tmp_path / "runs"))
+    runs.finish(runs.create("move_pages", "x86-numa"), [made_up.document()])
+    words = ["--source", str(make_tree(tmp_path / "linux")), "export", "--series", "hook"]
+    assert cli.main([*words, "--run", "latest", str(tmp_path / "mails")]) == 0
+    letter, _ = capsys.readouterr().out.splitlines()
+    assert "| mtcopy 2 | 68.27 " in Path(letter).read_text()
+    assert cli.main([*words, "--run", "no-run", str(tmp_path / "more")]) == 2
+    assert "no run 'no-run'" in capsys.readouterr().err
+    (tmp_path / "runs/unfinished").mkdir()
+    assert cli.main([*words, "--run", "unfinished", str(tmp_path / "more")]) == 2
+    assert "did not finish" in capsys.readouterr().err

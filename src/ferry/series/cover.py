@@ -8,7 +8,7 @@ has the changes, newest first, under headings such as "Changes in v2:".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ferry.errors import UsageError
 from ferry.results import table
@@ -61,15 +61,11 @@ def figures(document: Document) -> str:
 
 def prerequisites(series: Series, before: Sequence[Patch] = ()) -> str:
     """What must be applied first: the series that this one stands on, and of the series itself the patches `before`."""
-    lines = [f"  {line}" for name in series.requires for line in _subjects(patches.find(name))]
-    lines += [f"  {patch.subject}" for patch in before]
-    return "\n".join(["Prerequisites, in this order:", *lines]) if lines else ""
-
-
-def _subjects(series: Series) -> Iterator[str]:
-    """The subject of the cover letter, or without one those of the mails."""
-    subject = series.cover[0]
-    return iter([subject] if subject else [patch.subject for patch in series.patches])
+    subjects: list[str] = []
+    for other in map(patches.find, series.requires):
+        subjects += [other.cover[0]] if other.cover[0] else [patch.subject for patch in other.patches]
+    subjects += [patch.subject for patch in before]
+    return "\n  ".join(["Prerequisites, in this order:", *subjects]) if subjects else ""
 
 
 def newest(series: Series) -> tuple[int, str]:

@@ -56,35 +56,30 @@ def export(source: Source, name: str, directory: Path, *, documents: Sequence[Do
         repo = Path(scratch)
         commit_series(repo, source, series, signer or PLACEHOLDER)
         directory.mkdir(parents=True, exist_ok=True)
-        for number, revisions in enumerate(_threads(repo, whole=bool(subject)), 1):
-            words = ["--cover-letter"] * bool(subject) + ["-N"] * (not subject) + [f"-v{version}"] * (version > 1)
-            words += ["--signoff"] * bool(signer) + [f"--start-number={number}", f"--base={BASE_TAG}"]
-            git(repo, "format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit", *words,
-                "-o", directory.absolute(), revisions, person=signer or PLACEHOLDER)
-        written = sorted(directory.glob("*.patch"))
+        written = _format(repo, directory, bool(subject), version, signer)
         if subject:
             _fill_cover(written[0], subject, text)
         else:
             for number, mail in enumerate(written):
                 _add_notes(mail, [cover.prerequisites(series, series.patches[:number]), changes])
         _address(source, repo, written)
+    version_alone = describe(source).removesuffix(" of --source")
+    named = f"base-commit: {source.commit}" if source.commit else f"base: {version_alone}"
     for mail in written:
-        mail.write_text(re.sub(r"^base-commit: \w+$", _base(source), mail.read_text(), flags=re.MULTILINE))
+        mail.write_text(re.sub(r"^base-commit: \w+$", named, mail.read_text(), flags=re.MULTILINE))
     return written
 
 
-def _base(source: Source) -> str:
-    """The base's commit, as git format-patch names it, or without one its version."""
-    if source.commit:
-        return f"base-commit: {source.commit}"
-    return f"base: {describe(source).removesuffix(' of --source')}"
-
-
-def _threads(repo: Path, *, whole: bool) -> list[str]:
-    """The commits that go out together: all, or each alone."""
-    if whole:
-        return [f"{_START}..HEAD"]
-    return [f"{commit}^!" for commit in git(repo, "rev-list", "--reverse", f"{_START}..HEAD").split()]
+def _format(repo: Path, directory: Path, thread: bool, version: int, signer: Person | None) -> list[Path]:
+    """The mails of git format-patch: all commits as one thread with a cover letter to be filled, or each alone."""
+    ranges = [f"{_START}..HEAD"]
+    if not thread:
+        ranges = [f"{commit}^!" for commit in git(repo, "rev-list", "--reverse", *ranges).split()]
+    words = ["--cover-letter" if thread else "-N"] + [f"-v{version}"] * (version > 1) + ["--signoff"] * bool(signer)
+    for number, revisions in enumerate(ranges, 1):
+        git(repo, "format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit", *words, f"--base={BASE_TAG}",
+            f"--start-number={number}", "-o", directory.absolute(), revisions, person=signer or PLACEHOLDER)
+    return sorted(directory.glob("*.patch"))
 
 
 def _fill_cover(mail: Path, subject: str, text: str) -> None:
