@@ -235,7 +235,8 @@ def test_the_verb_takes_runs_by_name(clone: Path, monkeypatch: pytest.MonkeyPatc
                                      capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FERRY_RUNS", str(tmp_path / "runs"))
     runs.finish(runs.create("move_pages", "x86-numa"), [made_up.document()])
-    words = ["--source", str(make_tree(tmp_path / "linux")), "export", "--series", "hook"]
+    monkeypatch.setenv("FERRY_SOURCE", str(make_tree(tmp_path / "linux")))
+    words = ["export", "--series", "hook"]
     assert cli.main([*words, "--run", "latest", str(tmp_path / "mails")]) == 0
     letter, _ = capsys.readouterr().out.splitlines()
     assert "| mtcopy 2 | 68.27 " in Path(letter).read_text()

@@ -68,8 +68,8 @@ def test_what_was_resolved_is_imported(old: Source, tmp_path: Path) -> None:
 def test_the_verb_exits_with_1_and_leaves_a_tree(old: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("ferry.series.source.default", lambda: old)
-    new = other(tmp_path, NEAR).path
-    assert cli.main(["--source", str(new), "series", "rebase", str(tmp_path / "tree")]) == 1
+    monkeypatch.setenv("FERRY_SOURCE", str(other(tmp_path, NEAR).path))
+    assert cli.main(["series", "rebase", str(tmp_path / "tree")]) == 1
     said = capsys.readouterr()
     assert "CONFLICT  hook 0001-mm-ferry-hook-the-ferry-in.patch\n          mm/migrate.c: 1 hunk\n" in said.out
     assert "1 of 3 patches conflict with Linux 7.3.9" in said.out
