@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tiny_kernel import make_clone
 
-from ferry import errors, paths, proc
+from ferry import __version__, errors, paths, proc
 from ferry.commands import cli, doctor, setup
 from ferry.debian import apt
 from ferry.errors import FerryError, InfraError, TimedOut
@@ -100,6 +103,28 @@ def test_unwritable_cache_is_one_error(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(InfraError, match="cannot make the cache"):
         paths.cache_dir()
+
+
+def test_the_version_names_the_base_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                           capsys: pytest.CaptureFixture[str]) -> None:
+    make_clone(monkeypatch, tmp_path)
+    for expected in ("ferry 1.2.3 (Linux 7.3.4, Debian 7.3.4-1)\n", "ferry 1.2.3\n"):
+        monkeypatch.setattr(cli, "__version__", "1.2.3")
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["--version"])
+        assert (caught.value.code, capsys.readouterr().out) == (0, expected)
+        monkeypatch.setattr(paths, "repo_root", installed)
+
+
+def installed() -> Path:
+    raise InfraError("no clone")
+
+
+def test_the_version_has_an_entry_in_the_changelog() -> None:
+    headings = re.findall(r"^## \[([^]]+)\]", (paths.repo_root() / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert __version__ in headings
+    with (paths.repo_root() / "pyproject.toml").open("rb") as file:
+        assert "version" not in tomllib.load(file)["project"]
 
 
 def alive(pid: int) -> bool:

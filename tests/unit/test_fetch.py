@@ -130,10 +130,12 @@ def test_the_error_names_version_places_and_the_next_command_in_one_line(archive
         source.obtain()
     assert "\n" not in caught.value.cause
     assert caught.value.cause.startswith("linux-source-7.3 7.3.4-1 cannot be fetched: trixie-backports of "
-                                         f"{archive.address}/debian has this version no longer; apt could not fetch "
+                                         f"{archive.address}/debian has this version no longer, but 7.3.9-1; "
+                                         "apt could not fetch "
                                          f"{archive.address}/file/abc: ")
     assert "404" in caught.value.cause
-    assert "./ferry source --source linux-source-7.3_7.3.4-1_all.deb" in str(caught.value.hint)
+    assert str(caught.value.hint).startswith("./ferry --source 7.3.9-1 series rebase, or "
+                                             "./ferry source --source linux-source-7.3_7.3.4-1_all.deb")
     assert caught.value.log is not None and "404" in caught.value.log.read_text()
     assert not list((archive.root / "cache").glob("source/*"))
 
@@ -160,3 +162,42 @@ def test_a_file_given_once_stands_for_the_download(archive: Archive, monkeypatch
     given = source.obtain()
     monkeypatch.delenv("FERRY_SOURCE")
     assert source.obtain() == given
+
+
+def test_only_a_version_that_the_series_supports_is_offered(archive: Archive) -> None:
+    toml = archive.root / "clone/kernel/base.toml"
+    toml.write_text(toml.read_text().replace('newest = "7.3.99"', 'newest = "7.3.8"'))
+    archive.mirror_has("7.3.9-1")
+    with pytest.raises(InfraError, match="has this version no longer; ") as caught:
+        source.obtain()
+    assert "rebase" not in str(caught.value.hint)
+
+
+def test_another_version_of_the_package_is_fetched_by_its_number(archive: Archive,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    archive.mirror_has("7.3.9-1")
+    monkeypatch.setenv("FERRY_SOURCE", "7.3.9-1")
+    assert (source.obtain().path / "mm/migrate.c").is_file()
+    assert (archive.root / "cache/downloads/linux-source-7.3_7.3.9-1.deb").is_file()
+    monkeypatch.setenv("FERRY_SOURCE", "7.4.1-1")
+    with pytest.raises(InfraError, match=r"linux-source-7\.4 7\.4\.1-1 cannot be fetched: .* has this version no"):
+        source.obtain()
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_another_base_is_a_tarball_of_the_mirror_by_its_hash(archive: Archive, monkeypatch: pytest.MonkeyPatch,
+                                                             changed: bool) -> None:
+    with (archive.root / "clone/kernel/base.toml").open("a") as toml:
+        toml.write(f'[base.mainline]\nversion = "7.3.4"\nsha256 = "{sha256(archive.tarball)}"\n'
+                   'also = ["pool/linux.orig.tar.xz"]\ndownload_bytes = 1\nunpacked_bytes = 1\n')
+    (archive.root / "www/debian/pool").mkdir(parents=True)
+    held = Path(shutil.copy(archive.tarball, archive.root / "www/debian/pool/linux.orig.tar.xz"))
+    monkeypatch.setenv("FERRY_SOURCE", "mainline")
+    if changed:
+        held.write_bytes(held.read_bytes() + b"x")
+        with pytest.raises(InfraError, match=r"linux\.orig\.tar\.xz cannot be fetched: .*(Hash|hash|size)"):
+            source.obtain()
+    else:
+        named = source.obtain()
+        monkeypatch.setenv("FERRY_SOURCE", str(archive.tarball))
+        assert source.obtain() == named

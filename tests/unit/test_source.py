@@ -44,7 +44,14 @@ def test_git_tree_must_be_committed(cache: Path, monkeypatch: pytest.MonkeyPatch
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"]):
         subprocess.run([*git, *words], check=True)
     give(monkeypatch, tree)
-    assert (source.obtain().path / "mm/migrate.c").is_file()
+    found = source.obtain()
+    assert (found.path / "mm/migrate.c").is_file()
+    assert found.commit == subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    tarball = tmp_path / "linux.tar.gz"
+    subprocess.run([*git, "archive", "--prefix=linux/", "-o", tarball, "HEAD"], check=True)
+    give(monkeypatch, tarball)
+    assert source.obtain().commit == found.commit
+    give(monkeypatch, tree)
     (tree / "mm/migrate.c").write_text("edited\n")
     with pytest.raises(UsageError, match="not committed"):
         source.obtain()
@@ -65,6 +72,7 @@ def test_other_version_names_both(cache: Path, monkeypatch: pytest.MonkeyPatch, 
     give(monkeypatch, make_tree(tmp_path / "linux", version=version))
     with pytest.raises(UsageError, match=rf"{version}.*7\.3\.0 to 7\.3\.99"):
         source.obtain()
+    assert source.obtain(any_version=True).version == version
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty directory", "text file"])

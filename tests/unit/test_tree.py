@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Trees, patches, and the series as commits and mails."""
+"""Trees, patches, and the series as commits."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from tiny_kernel import BASE_TOML, CORE, MIGRATE, PATCH, PATCH_NAME, make_clone, make_source, make_tree, write
+from tiny_kernel import (
+    BASE_TOML,
+    CORE,
+    MIGRATE,
+    PATCH,
+    PATCH_NAME,
+    add_series,
+    make_clone,
+    make_source,
+    make_tree,
+    write,
+)
 
 from ferry import progress
 from ferry.errors import InfraError, UsageError
 from ferry.kernel import series_build
-from ferry.series import checks, gitrepo, patches, source, tree
+from ferry.series import checks, gitrepo, mails, patches, source, tree
 from ferry.series.source import Source
 
 
@@ -22,48 +31,10 @@ def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return make_clone(monkeypatch, tmp_path)
 
 
-MORE = """From: A Developer <dev@example.org>
-Date: Fri, 20 Nov 2026 23:00:00 +0000
-Subject: [PATCH] mm: more hooks
-
-Say why.
----
-diff --git a/mm/migrate.c b/mm/migrate.c
---- a/mm/migrate.c
-+++ b/mm/migrate.c
-@@ -9,6 +9,7 @@
- line 9
- line 10
- ferry_hook();
-+more_hook();
- line 11
- line 12
- line 13
-"""
-LONE = """From: A Developer <dev@example.org>
-Date: Fri, 20 Nov 2026 23:30:00 +0000
-Subject: [PATCH] mm: change other
-
-Say why.
----
-diff --git a/mm/other.c b/mm/other.c
---- a/mm/other.c
-+++ b/mm/other.c
-@@ -1 +1,2 @@
- other
-+else
-"""
-
-
 @pytest.fixture
 def two(clone: Path, base: Source) -> Path:
-    """The clone with two more series, in the form in which import writes them."""
-    write(clone / "kernel", {
-        "base.toml": BASE_TOML.replace("hook = []", 'more = ["hook"]\nhook = []\nlone = []'),
-        "series/more/0001-more.patch": MORE, "series/more/cover-letter": "mm: more hooks\n\nThis is why.\n",
-        "series/lone/0001-lone.patch": LONE,
-    })
-    return clone
+    """The clone with two more series."""
+    return add_series(clone)
 
 
 def checks_of_series(base: Source) -> list[str]:
@@ -162,88 +133,6 @@ def test_overlay_must_not_hide_a_file(clone: Path, base: Source) -> None:
         tree.prepare(base, "ferry")
 
 
-def apply_mails(base: Source, mails: list[Path], repo: Path) -> None:
-    """What the receiver of an export does."""
-    subprocess.run(["cp", "-r", base.path, repo], check=True)
-    env = {**os.environ, **gitrepo.PLACEHOLDER.env}
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "base"], ["am", "-q", *map(str, mails)]):
-        subprocess.run(["git", *words], cwd=repo, env=env, check=True)
-
-
-def test_export_is_accepted_by_git_am(clone: Path, base: Source, tmp_path: Path) -> None:
-    cover, *mails = gitrepo.export(base, "hook", tmp_path / "mails")
-    assert cover.name == "0000-cover-letter.patch"
-    apply_mails(base, mails, tmp_path / "am")
-    assert (tmp_path / "am/mm/ferry/core.c").read_text() == CORE
-    assert "ferry_hook();" in (tmp_path / "am/mm/migrate.c").read_text()
-    text = mails[0].read_text()
-    assert "Overlay:" not in text
-    assert "Signed-off-by" not in text
-    assert "A Developer <dev@example.org>" in text
-
-
-@pytest.fixture
-def no_git_config(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """git without the configuration and the variables of the user; returns the file that it now reads."""
-    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "gitconfig"
-
-
-CONFIG = "[user]\n\tname = Some One\n\temail = one@example.com\n"
-
-
-def test_signed_mails_are_from_the_user_of_git(two: Path, base: Source, tmp_path: Path, no_git_config: Path) -> None:
-    no_git_config.write_text(CONFIG)
-    assert gitrepo.signer() == gitrepo.Person("Some One", "one@example.com")
-    patch = two / "kernel/series/more/0001-more.patch"
-    patch.write_text(patch.read_text().replace("A Developer <dev@example.org>", str(gitrepo.PLACEHOLDER)))
-    mails = gitrepo.export(base, "more", tmp_path / "mails", signer=gitrepo.signer())
-    assert [mail.name for mail in mails] == ["0000-cover-letter.patch", "0001-mm-more-hooks.patch"]
-    for mail in mails:
-        assert "\nFrom: Some One <one@example.com>\n" in mail.read_text()
-        assert "folio-ferry@example.org" not in mail.read_text()
-    assert "\nSigned-off-by: Some One <one@example.com>\n" in mails[1].read_text()
-
-
-def test_a_patch_of_somebody_else_keeps_its_author(clone: Path, base: Source, tmp_path: Path) -> None:
-    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails", signer=gitrepo.Person("Some One", "one@x.org"))[1:]
-    assert "\nFrom: A Developer <dev@example.org>\n" in mail.read_text()
-    assert "\nSigned-off-by: Some One <one@x.org>\n" in mail.read_text()
-
-
-@pytest.mark.parametrize(("config", "said"), [
-    ("", "no user.name and user.email"), ("[user]\n\tname = Some One\n", "no user.name and user.email"),
-    ("[user]\n\tname = a\n\temail = folio-ferry@example.org\n", "no mailbox"),
-])
-def test_nobody_signs_off_without_a_mailbox(no_git_config: Path, config: str, said: str) -> None:
-    no_git_config.write_text(config)
-    with pytest.raises(UsageError, match=said) as caught:
-        gitrepo.signer()
-    assert "git config --global user.email" in str(caught.value.hint)
-
-
-@pytest.mark.skipif(not Path(gitrepo.git(Path(), "--exec-path").strip(), "git-send-email").is_file(),
-                    reason="git send-email is not installed")
-def test_git_send_email_takes_signed_mails(clone: Path, base: Source, tmp_path: Path, no_git_config: Path) -> None:
-    no_git_config.write_text(CONFIG)
-    gitrepo.export(base, "hook", tmp_path / "mails", signer=gitrepo.signer())
-    done = subprocess.run(["git", "send-email", "--dry-run", "--confirm=never", "--smtp-server=/bin/true",
-                           "--to=list@example.org", "mails"], capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Result: OK") == 2
-    assert done.stdout.count("\nFrom: Some One <one@example.com>\n") == 2
-
-
-def test_export_spares_older_mails(clone: Path, base: Source, tmp_path: Path) -> None:
-    gitrepo.export(base, "hook", tmp_path / "mails")
-    with pytest.raises(UsageError, match="holds patches already"):
-        gitrepo.export(base, "hook", tmp_path / "mails")
-
-
 def contents(directory: Path) -> dict[str, str]:
     found = {str(path.relative_to(directory)): path for path in sorted(directory.rglob("*")) if path.is_file()}
     return {name: "\n".join(line for line in path.read_text().splitlines() if not line.startswith("index "))
@@ -283,13 +172,12 @@ def test_a_series_applies_to_its_prerequisites(two: Path, base: Source, tmp_path
     assert [(series.name, series.requires) for series in patches.all_series()] == [
         ("hook", ()), ("more", ("hook",)), ("lone", ())]
     assert [patch.name for patch in patches.load()] == [PATCH_NAME, "0001-more.patch", "0001-lone.patch"]
-    cover, mail = gitrepo.export(base, "more", tmp_path / "mails")
+    cover, mail = mails.export(base, "more", tmp_path / "mails")
     assert "Subject: [PATCH 0/1] mm: more hooks" in cover.read_text()
-    assert "Prerequisites: the series hook." in cover.read_text()
     assert "more_hook();" in mail.read_text() and "+ferry_hook();" not in mail.read_text()
-    gitrepo.applies(base, patches.find("more"), [mail])
-    (lone,) = gitrepo.export(base, "lone", tmp_path / "lone")
-    gitrepo.applies(base, patches.find("lone"), [lone])
+    mails.applies(base, patches.find("more"), [mail])
+    (lone,) = mails.export(base, "lone", tmp_path / "lone")
+    mails.applies(base, patches.find("lone"), [lone])
     assert checks_of_series(base) == []
 
 
@@ -307,11 +195,6 @@ def test_prerequisites_that_cannot_be_are_refused(clone: Path, listed: str, reas
     (clone / "kernel/base.toml").write_text(BASE_TOML.replace("hook = []", listed))
     with pytest.raises(UsageError, match=reason):
         patches.all_series()
-
-
-def test_an_unknown_series_is_named(clone: Path, base: Source, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no series is called 'hok'"):
-        gitrepo.export(base, "hok", tmp_path)
 
 
 def test_tree_brings_edits_back(clone: Path, base: Source, tmp_path: Path) -> None:
@@ -353,7 +236,7 @@ def test_an_import_overwrites_nothing_that_git_does_not_have(clone: Path, base: 
 
 
 def test_mails_in_an_old_encoding_are_taken(clone: Path, base: Source, tmp_path: Path) -> None:
-    (mail,) = gitrepo.export(base, "hook", tmp_path / "mails")[1:]
+    (mail,) = mails.export(base, "hook", tmp_path / "mails")[1:]
     text = mail.read_text().replace("Say why.", "Sag, warum: f\xfcr die F\xe4hre.").replace("A Developer", "An Author")
     plain = "MIME-Version: 1.0\nContent-Type: text/plain; charset=ISO-8859-1\nContent-Transfer-Encoding: 8bit\n\n"
     head, _, body = text.partition("\n\n")

@@ -25,7 +25,6 @@ version = "7.3.4-1"
 suite = "trixie-backports"
 sha256 = "00"
 also = []
-tarball = "usr/src/linux-source-7.3.tar.xz"
 tarball_sha256 = "0123456789abcdef"
 download_bytes = 1
 unpacked_bytes = 1
@@ -57,7 +56,46 @@ index 111111111111..222222222222 100644
  line 13
 """
 
+GET_MAINTAINER = """print "Mai N. Tainer <mai\\@example.org> (maintainer:MM)\\n";
+open(my $mail, "<", $ARGV[-1]);
+print "R\u00e9 Viewer <re\\@example.org> (reviewer:MM)\\n" if grep(/^diff .*migrate/, <$mail>);
+print "mm\\@example.org (open list:MM)\\n";
+"""
+"""The mail's recipients, by what it changes."""
+
 PATCH_NAME = "0001-mm-ferry-hook-the-ferry-in.patch"
+MORE = """From: A Developer <dev@example.org>
+Date: Fri, 20 Nov 2026 23:00:00 +0000
+Subject: [PATCH] mm: more hooks
+
+Say why.
+---
+diff --git a/mm/migrate.c b/mm/migrate.c
+--- a/mm/migrate.c
++++ b/mm/migrate.c
+@@ -9,6 +9,7 @@
+ line 9
+ line 10
+ ferry_hook();
++more_hook();
+ line 11
+ line 12
+ line 13
+"""
+LONE = """From: A Developer <dev@example.org>
+Date: Fri, 20 Nov 2026 23:30:00 +0000
+Subject: [PATCH] mm: change other
+
+Say why.
+---
+diff --git a/mm/other.c b/mm/other.c
+--- a/mm/other.c
++++ b/mm/other.c
+@@ -1 +1,2 @@
+ other
++else
+"""
+
 CORE = "int ferry_hook(void)\n{\n\treturn 0;\n}\n"
 
 
@@ -71,7 +109,8 @@ def make_tree(tree: Path, *, version: str = "7.3.4", migrate: str = MIGRATE) -> 
     """A directory that passes for a kernel tree."""
     numbers = dict(zip(("VERSION", "PATCHLEVEL", "SUBLEVEL"), version.split("."), strict=True))
     makefile = "".join(f"{key} = {value}\n" for key, value in numbers.items()) + "EXTRAVERSION =\n"
-    write(tree, {"Makefile": makefile, "Kbuild": "", "mm/migrate.c": migrate, "mm/other.c": "other\n"})
+    write(tree, {"Makefile": makefile, "Kbuild": "", "mm/migrate.c": migrate, "mm/other.c": "other\n",
+                 "MAINTAINERS": "", "scripts/get_maintainer.pl": GET_MAINTAINER})
     return tree
 
 
@@ -87,6 +126,16 @@ def make_clone(monkeypatch: pytest.MonkeyPatch, root: Path, *, patch: str = PATC
     monkeypatch.setenv("FERRY_CACHE", str(root / "cache"))
     monkeypatch.delenv("FERRY_SOURCE", raising=False)
     return root / "clone"
+
+
+def add_series(clone: Path) -> Path:
+    """Two more series, in the form in which import writes them."""
+    write(clone / "kernel", {
+        "base.toml": BASE_TOML.replace("hook = []", 'more = ["hook"]\nhook = []\nlone = []'),
+        "series/more/0001-more.patch": MORE, "series/more/cover-letter": "mm: more hooks\n\nThis is why.\n",
+        "series/lone/0001-lone.patch": LONE,
+    })
+    return clone
 
 
 def make_source(tree: Path, version: str = "7.3.4") -> Source:

@@ -15,12 +15,14 @@ from types import FrameType, ModuleType
 
 from ferry import __version__, paths
 from ferry.errors import BUG, INTERRUPTED, FerryError, report
+from ferry.series import source
 
 VERBS = (
     "doctor",
     "setup",
     "source",
     "series",
+    "export",
     "config",
     "build",
     "boot",
@@ -39,6 +41,18 @@ VERBS = (
 )
 
 
+class _Version(argparse.Action):
+    """Prints the versions of the tool and of the kernel that its series apply to, which only a clone names."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+        try:
+            base = source.base()
+            print(f"ferry {__version__} (Linux {base.version}, Debian {base.debian['version']})")
+        except FerryError:
+            print(f"ferry {__version__}")
+        parser.exit()
+
+
 def _module(verb: str) -> ModuleType:
     return importlib.import_module(f"ferry.commands.{verb}")
 
@@ -48,7 +62,7 @@ def build_parser(verbs: tuple[str, ...] = VERBS) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ferry", description="Build, boot, measure, test, export fast page migration."
     )
-    parser.add_argument("--version", action="version", version=f"ferry {__version__}")
+    parser.add_argument("--version", nargs=0, action=_Version, help="print the versions of ferry and its base kernel")
     add_global_options(parser, top=True)
     sub = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in verbs:
@@ -64,7 +78,9 @@ def add_global_options(parser: argparse.ArgumentParser, *, top: bool) -> None:
     group = parser.add_argument_group("global options")
     add = group.add_argument
     add("--cache", type=Path, metavar="DIR", default=default, help="default: $FERRY_CACHE or ~/.cache/ferry")
-    add("--source", type=Path, metavar="PATH", default=default, help="kernel tarball, .deb, directory or git tree")
+    add("--source", type=Path, metavar="PATH", default=default,
+        help="kernel tarball, .deb, directory or git tree; a further base of kernel/base.toml, by name; or a version "
+             "of Debian's linux-source")
     add("--verbose", action="store_true", default=False if top else argparse.SUPPRESS, help="print tracebacks")
 
 
@@ -80,7 +96,9 @@ def _apply_globals(args: argparse.Namespace) -> None:
     """Pass global options to modules and child processes as environment variables, as the launcher does."""
     for name, value in (("FERRY_CACHE", args.cache), ("FERRY_SOURCE", args.source)):
         if value is not None:
-            os.environ[name] = str(value.expanduser().absolute())
+            path = value.expanduser().absolute()
+            # A source that is no path is a name or a version.
+            os.environ[name] = str(path if path.exists() or name == "FERRY_CACHE" else value)
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -146,7 +146,8 @@ def _source() -> Finding:
     wanted = source.base()
     named = os.environ.get("FERRY_SOURCE")
     if named:
-        return Finding(Path(named).exists(), "kernel source", f"--source {named}", wanted.hint)
+        there = Path(named).exists() or source.to_fetch(named) is not None
+        return Finding(there, "kernel source", f"--source {named}", wanted.hint)
     there = (paths.cache_dir() / "source" / str(wanted.debian["tarball_sha256"])[:16]).is_dir()
     can_fetch = bool(shutil.which("apt-get"))
     found = f"Linux {wanted.version} " + ("in the cache" if there else "to be fetched from Debian on first use")

@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,64 +100,75 @@ def _as_root() -> list[str]:
     return ["-o", f"APT::Sandbox::User={'root' if os.geteuid() == 0 else ''}"]
 
 
-def download(debian: dict[str, Any]) -> Path:
-    """The package that base.toml's [debian] table names, checked by its SHA-256 and kept in the cache.
+def download(wanted: dict[str, Any], supports: Callable[[str], bool]) -> Path:
+    """The package or tarball that a table of base.toml names, checked by its SHA-256 and kept in the cache.
 
-    It comes from the machine's mirror, or if that lacks this version from the addresses in `also`, in their order.
-    Raises InfraError that says of each why it failed.
+    A `package` comes from the machine's mirror. If that lacks this version, and for a tarball, the addresses in `also`
+    are tried in their order. Raises InfraError that says of each why it failed, and which version the mirror has
+    instead that the series `supports`.
     """
-    name = f"{debian['package']}_{debian['version']}"
-    kept = paths.cache_dir() / "downloads" / f"{name}.deb"
-    if paths.use(kept) and _sha256(kept) == debian["sha256"]:
+    if package := wanted.get("package"):
+        name, copy = f"{package} {wanted['version']}", f"{package}_{wanted['version']}_all.deb"
+    else:
+        name = copy = str(wanted["also"][0]).rpartition("/")[2]
+    kept = paths.cache_dir() / "downloads" / copy.replace("_all.deb", ".deb")
+    if paths.use(kept) and wanted.get("sha256") in (None, _sha256(kept)):
         return kept
-    hint = f"./ferry source --source {name}_all.deb (once; a copy of it from anywhere)"
+    hints = [f"./ferry source --source {copy} (once; a copy of it from anywhere)"]
     if not shutil.which("apt-get"):
-        raise InfraError("this machine has no apt to fetch Debian's kernel source with", hint=hint)
+        raise InfraError("this machine has no apt to fetch the kernel's source with", hint=hints[0])
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
     paths.use(state)
     kept.parent.mkdir(exist_ok=True)
     failures = []
-    for address in ("", *debian["also"]):
+    for address in [*([""] if package else []), *wanted["also"]]:
         try:
-            fetched = _from_address(address, debian, state) if address else _from_mirror(debian, state)
-            if (found := _sha256(fetched)) != debian["sha256"]:
-                raise InfraError(f"{fetched.name} has the SHA-256 {found}, not {debian['sha256']}")
+            fetched = _from_address(address, wanted, state) if address else _from_mirror(wanted, state, supports)
+            if (found := _sha256(fetched)) != wanted.get("sha256", found):
+                raise InfraError(f"{fetched.name} has the SHA-256 {found}, not {wanted['sha256']}")
             fetched.replace(kept)
             return kept
         except (InfraError, TimedOut) as error:
             failures.append(error.cause)
+            hints[:0] = [error.hint] if error.hint else []
             progress.note(error.cause)
-    raise InfraError(f"{debian['package']} {debian['version']} cannot be fetched: {'; '.join(failures)}",
-                     hint=hint, log=state / "apt.log")
+    raise InfraError(f"{name} cannot be fetched: {'; '.join(failures)}", hint=", or ".join(hints),
+                     log=state / "apt.log")
 
 
-def _from_mirror(debian: dict[str, Any], state: Path) -> Path:
+def _from_mirror(wanted: dict[str, Any], state: Path, supports: Callable[[str], bool]) -> Path:
     """By apt, from the machine's mirror, which keeps a version until the next one replaces it."""
-    address, suite = mirror(), str(debian["suite"])
-    package = f"{debian['package']}={debian['version']}"
+    address, suite = mirror(), str(wanted["suite"])
+    package = f"{wanted['package']}={wanted['version']}"
+    options = _options(state, address, [suite])
     try:
-        return _fetch(package, state, _options(state, address, [suite]), f"fetching {package} ({_size(debian)})", "")
+        return _fetch(package, state, options, f"fetching {package}{_size(wanted)}", "")
     except InfraError as error:
-        if re.search(r"Version '.*' for '.*' was not found|Unable to locate package", error.cause):
-            raise InfraError(f"{suite} of {address} has this version no longer") from error
-        raise
+        if not re.search(r"Version '.*' for '.*' was not found|Unable to locate package", error.cause):
+            raise
+        listed = proc.run(["apt-cache", *options, "madison", wanted["package"]]).tail
+        versions = [match[1] for line in listed if (match := re.match(r"\S+ \| +(\S+) \|", line))]
+        newest = next((version for version in versions if supports(version)), "")
+        raise InfraError(f"{suite} of {address} has this version no longer" + (f", but {newest}" if newest else ""),
+                         hint=f"./ferry --source {newest} series rebase" if newest else "") from error
 
 
-def _from_address(address: str, debian: dict[str, Any], state: Path) -> Path:
-    """The file at an address, by apt's own program for that: it knows the machine's proxies."""
-    target = state / "fetched.deb"
+def _from_address(address: str, wanted: dict[str, Any], state: Path) -> Path:
+    """The file at an address, or at a path of the mirror, by apt's own program for that: it knows the proxies."""
+    target = state / "fetched"
     target.unlink(missing_ok=True)
-    command = [str(_HELPER), *STRICT, *_as_root(), "download-file", address, str(target), f"SHA256:{debian['sha256']}"]
-    with progress.stage(f"fetching {address} ({_size(debian)})"):
+    where = address if "://" in address else f"{mirror().rstrip('/')}/{address}"
+    command = [str(_HELPER), *STRICT, *_as_root(), "download-file", where, str(target), f"SHA256:{wanted['sha256']}"]
+    with progress.stage(f"fetching {where}{_size(wanted)}"):
         done = proc.run(command, cwd=state, log=state / "apt.log", timeout=FETCH_TIMEOUT_S, append=True)
         if done.status or not target.is_file():
-            raise InfraError(_why(done.tail, address).replace(f"Failed to fetch {address}  ", ""))
+            raise InfraError(_why(done.tail, where).replace(f"Failed to fetch {where}  ", ""))
     return target
 
 
-def _size(debian: dict[str, Any]) -> str:
-    return f"{int(debian['download_bytes']) / 1e6:.0f} MB"
+def _size(wanted: dict[str, Any]) -> str:
+    return f" ({int(wanted['download_bytes']) / 1e6:.0f} MB)" if "download_bytes" in wanted else ""
 
 
 def _sha256(path: Path) -> str:

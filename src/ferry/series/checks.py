@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ferry import proc
 from ferry.errors import FerryError, InfraError
-from ferry.series import gitrepo, layers, patches, prose, tree
+from ferry.series import cover, gitrepo, layers, mails, patches, prose, tree
 from ferry.series.patches import Patch, Series
 from ferry.series.source import Source, base, describe, is_debians, makefile_version
 
@@ -39,6 +39,7 @@ def run_all(source: Source) -> Iterator[Outcome]:
     every = patches.load()
     yield Outcome("base version", tuple(_base_version(source)), describe(source))
     yield Outcome("series", tuple(_folders(listed)), ", ".join(series.name for series in listed))
+    yield Outcome("no figure in a cover letter without a run", tuple(_handmade(listed)))
     yield Outcome("no overlay file exists in the base", tuple(_collisions(source, overlay)), f"{len(overlay)} files")
     yield Outcome("each overlay file is introduced once", tuple(_introductions(every, overlay)))
     exactly = "no fuzz, no offset" if is_debians(source) else "no fuzz"
@@ -57,7 +58,7 @@ def run_all(source: Source) -> Iterator[Outcome]:
 
 
 def _folders(listed: Sequence[Series]) -> Iterator[str]:
-    """Folders that kernel/base.toml does not name, and series without patches or without a cover letter."""
+    """Folders that kernel/base.toml does not name; series without patches, or without a cover letter if not all fix."""
     names = {series.name for series in listed}
     for path in sorted(patches.series_dir().iterdir()):
         if path.name not in names:
@@ -66,7 +67,14 @@ def _folders(listed: Sequence[Series]) -> Iterator[str]:
         if not series.patches:
             yield f"the series {series.name} is empty"
         if len(series.patches) > 1 and not series.cover[0]:
-            yield f"the series {series.name} has no cover-letter"
+            yield from (f"{series.name} has no cover-letter, and {patch.name} no Fixes: tag" for patch in series.patches
+                        if not re.search(r'^Fixes: [0-9a-f]{12} \(".+"\)$', patch.body, re.MULTILINE))
+
+
+def _handmade(listed: Sequence[Series]) -> Iterator[str]:
+    for series in listed:
+        for figure in cover.unsupported("\n".join(series.cover), ()):
+            yield f'the cover letter of {series.name} says "{figure}"; `ferry export --run` adds the tables of a run'
 
 
 def _series(source: Source, series: Series) -> Iterator[Outcome]:
@@ -74,24 +82,26 @@ def _series(source: Source, series: Series) -> Iterator[Outcome]:
     before = [*patches.prerequisites(series), *series.patches]
     wrong = tuple(_application(source, before, exact=False))
     yield Outcome(f"{series.name} applies on {' and '.join(series.requires) or 'the base'}, no fuzz", wrong)
-    if wrong or not series.patches:
+    if wrong or not series.patches or any(_handmade([series])):
         return
     with tempfile.TemporaryDirectory(prefix="ferry-check-") as scratch:
-        mails = gitrepo.export(source, series.name, Path(scratch), signer=_SIGNER)[bool(series.cover[0]):]
-        yield Outcome(f"{series.name} exports, and git am takes it", tuple(_taken(source, series, mails)))
-        yield Outcome(f"{series.name} passes checkpatch --strict", tuple(_checkpatch(source, mails)))
+        written = mails.export(source, series.name, Path(scratch), version=cover.newest(series)[0], signer=_SIGNER)
+        written = written[bool(series.cover[0]):]
+        yield Outcome(f"{series.name} exports, and git am takes it", tuple(_taken(source, series, written)))
+        yield Outcome(f"{series.name} passes checkpatch --strict", tuple(_checkpatch(source, written)))
 
 
-def _taken(source: Source, series: Series, mails: Sequence[Path]) -> Iterator[str]:
+def _taken(source: Source, series: Series, written: Sequence[Path]) -> Iterator[str]:
     try:
-        gitrepo.applies(source, series, mails)
+        mails.applies(source, series, written)
     except InfraError as error:
         yield error.cause
 
 
 def _base_version(source: Source) -> Iterator[str]:
-    if makefile_version(source.path) != base().version:
-        yield f"the source is Linux {source.version}, kernel/base.toml says {base().version}"
+    named = [base().version, *(other["version"] for other in base().others.values())]
+    if makefile_version(source.path) not in named:
+        yield f"the source is Linux {source.version}, kernel/base.toml says {' or '.join(dict.fromkeys(named))}"
 
 
 def _collisions(source: Source, overlay: dict[str, Path]) -> Iterator[str]:
@@ -124,7 +134,7 @@ def _signed(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterator[str]:
     texts = {patch.name: patch.text for patch in series} | {name: path.read_text() for name, path in overlay.items()}
     for name, text in texts.items():
         if re.search(r"^Signed-off-by:", text, re.MULTILINE | re.IGNORECASE):
-            yield f"{name} carries a Signed-off-by; `series export --signoff` adds the exporter's own"
+            yield f"{name} carries a Signed-off-by; `ferry export --signoff` adds the exporter's own"
 
 
 def _names(series: Sequence[Patch], overlay: dict[str, Path]) -> Iterator[str]:
@@ -195,13 +205,13 @@ def describe_lengths(lengths: dict[str, int], overlay: dict[str, Path]) -> str:
             f"{ordered[len(ordered) * 9 // 10]}, longest {ordered[-1]}; {once} of {static} static ones called once")
 
 
-def _checkpatch(source: Source, mails: Sequence[Path]) -> Iterator[str]:
+def _checkpatch(source: Source, written: Sequence[Path]) -> Iterator[str]:
     """Check the exported mails, which contain both the overlay files and the hooks."""
     command: list[str | Path] = ["perl", source.path / "scripts/checkpatch.pl", "--strict"]
     # The MAINTAINERS entry comes with the documentation, not with each patch that adds a file. The source is no git
     # repository, in which checkpatch could look up the commit of a Fixes: tag.
     command += ["--terse", "--show-types", "--no-summary", "--color=never",
                 "--ignore", "FILE_PATH_CHANGES,UNKNOWN_COMMIT_ID"]
-    done = proc.run([*command, *mails], cwd=source.path)
+    done = proc.run([*command, *written], cwd=source.path)
     if done.status:
-        yield from (line.replace(f"{mails[0].parent}/", "") for line in done.tail if line.strip())
+        yield from (line.replace(f"{written[0].parent}/", "") for line in done.tail if line.strip())

@@ -13,21 +13,19 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import proc, progress
 from ferry.errors import InfraError, UsageError
 from ferry.series import patches
-from ferry.series.patches import Patch, Series
+from ferry.series.patches import Patch
 from ferry.series.source import Source, base
 
 BASE_TAG = "ferry-base"
 """Marks the commit of the unpatched base."""
 _REVISIONS = f"{BASE_TAG}..HEAD"
-_START = "ferry-series"
-"""Marks the commit before the first patch of the series to export."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,17 @@ def touched_base(repo: Path, source: Source, series: Sequence[Patch]) -> None:
     """A new repository with only the base files that the patches change: it takes seconds, not minutes."""
     init(repo)
     # .gitattributes selects how git labels hunks.
-    for name in dict.fromkeys([".gitattributes", *(name for patch in series for name in patch.files)]):
+    copy_files(repo, source, [".gitattributes", *(name for patch in series for name in patch.files)])
+    commit_base(repo, source)
+
+
+def copy_files(repo: Path, source: Source, names: Iterable[str]) -> None:
+    """Give the files in `repo` the content that the source has; a file that the source lacks is removed."""
+    for name in dict.fromkeys(names):
+        (repo / name).unlink(missing_ok=True)
         if (source.path / name).is_file():
             (repo / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source.path / name, repo / name)
-    commit_base(repo, source)
 
 
 def commit_patches(repo: Path, source: Source, series: Sequence[Patch], trailer: str = "",
@@ -284,73 +288,3 @@ def _write_overlay(files: dict[str, Path]) -> None:
     for directory in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
         if not any(directory.iterdir()):
             directory.rmdir()
-
-
-def commit_series(repo: Path, source: Source, series: Series, author: Person = PLACEHOLDER) -> None:
-    """A new repository with the files that the series touches: base, prerequisites, _START, one commit a patch."""
-    before = patches.prerequisites(series)
-    touched_base(repo, source, [*before, *series.patches])
-    commit_patches(repo, source, before)
-    git(repo, "tag", _START)
-    commit_patches(repo, source, series.patches, author=author)
-
-
-def export(source: Source, name: str, directory: Path, *, signer: Person | None = None) -> list[Path]:
-    """Write a series as numbered mails, after its cover letter if it has one. Raises UsageError.
-
-    `git am` takes them on a tree of the base with the series' prerequisites. They can be sent if there is a `signer`,
-    who becomes the author of patches without one, and signs them off.
-    """
-    series = patches.find(name)
-    if not series.patches:
-        raise UsageError(f"the series {name} is empty", hint=f"add a patch to {patches.series_dir() / name}")
-    if directory.exists() and any(directory.glob("*.patch")):
-        raise UsageError(f"{directory} holds patches already", hint="another directory, or remove them")
-    person = signer or PLACEHOLDER
-    with tempfile.TemporaryDirectory(prefix="ferry-export-") as scratch:
-        repo = Path(scratch)
-        commit_series(repo, source, series, person)
-        directory.mkdir(parents=True, exist_ok=True)
-        words = ["format-patch", "-q", "--no-renames", "--abbrev=12", "--zero-commit"]
-        words += ["--cover-letter"] * bool(series.cover[0]) + ["--signoff"] * bool(signer)
-        git(repo, *words, "-o", directory.absolute(), f"{_START}..HEAD", person=person)
-    written = sorted(directory.glob("*.patch"))
-    if series.cover[0]:
-        _fill_cover(written[0], series)
-    return written
-
-
-def applies(source: Source, series: Series, mails: Sequence[Path]) -> None:
-    """Apply exported mails by git am to the base with the prerequisites. Raises InfraError if git rejects one."""
-    with tempfile.TemporaryDirectory(prefix="ferry-am-") as scratch:
-        repo = Path(scratch)
-        commit_series(repo, source, series)
-        made = git(repo, "rev-parse", "HEAD^{tree}")
-        git(repo, "reset", "-q", "--hard", _START)
-        git(repo, "am", "-q", "--no-3way", *(mail.absolute() for mail in mails))
-        if git(repo, "rev-parse", "HEAD^{tree}") != made:
-            raise InfraError(f"after git am of the mails of {series.name} the tree differs from that of the series")
-
-
-def signer() -> Person:
-    """The user, as git's configuration or environment says. Raises UsageError if neither does, or for the placeholder.
-
-    git would make up an address from the names of user and host: useConfigOnly forbids that.
-    """
-    command = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    match = re.match(r"(.+) <(.+@.+)> \d+", done.stdout)
-    hint = 'git config --global user.name "Your Name"; git config --global user.email you@your.domain'
-    if done.returncode or not match:
-        raise UsageError("git has no user.name and user.email to sign off with", hint=hint)
-    if match[2] == PLACEHOLDER.email:
-        raise UsageError(f"git's user.email is {match[2]}, which is no mailbox: it cannot sign off", hint=hint)
-    return Person(match[1], match[2])
-
-
-def _fill_cover(mail: Path, series: Series) -> None:
-    subject, text = series.cover
-    if series.requires:
-        text += "\n\n" + textwrap.fill(f"Prerequisites: the series {', '.join(series.requires)}.", 72)
-    filled = mail.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***", text)
-    mail.write_text(filled)

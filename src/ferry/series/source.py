@@ -2,8 +2,8 @@
 """The base kernel's source: fetched once, verified, unpacked into the cache, never edited there.
 
 It comes from Debian's mirror by an apt configuration of its own, which leaves the system's alone, or from the addresses
-in kernel/base.toml; or from --source: a tarball, a Debian package, a directory or a git tree whose Makefile says a
-supported version.
+in kernel/base.toml. --source names another: a further base of kernel/base.toml, another version of Debian's package, a
+tarball, a Debian package, a directory or a git tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from ferry.debian import apt
 from ferry.errors import InfraError, UsageError
 
 _OTHER_SOURCE = "--source PATH with a tarball, a linux-source .deb, a directory or a git tree of Linux {version}"
+_PACKAGE_VERSION = re.compile(r"(\d+\.\d+)\.\d+-\S+")
+"""Of linux-source: "7.3.4-1~bpo13+1" is of linux-source-7.3."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Base:
     series: dict[str, list[str]]
     """The series of kernel/series, each with its prerequisites."""
     debian: dict[str, Any]
+    others: dict[str, dict[str, Any]]
+    """Further kernels for the series, by the names that --source takes."""
 
     @property
     def hint(self) -> str:
@@ -47,18 +51,20 @@ class Base:
 
 @dataclass(frozen=True)
 class Source:
-    """An unpacked base kernel; `key` names its content."""
+    """An unpacked base kernel; `key` names its content. `commit` is "" where its origin does not say it."""
 
     path: Path
     version: str
     key: str
+    commit: str = ""
 
 
 def base() -> Base:
     """Read kernel/base.toml."""
     raw = tomllib.loads((paths.kernel_dir() / "base.toml").read_text())
     kernel = raw["kernel"]
-    return Base(kernel["version"], kernel["oldest"], kernel["newest"], raw["series"], raw["debian"])
+    return Base(kernel["version"], kernel["oldest"], kernel["newest"], raw["series"], raw["debian"],
+                raw.get("base", {}))
 
 
 def is_debians(source: Source) -> bool:
@@ -84,43 +90,71 @@ def makefile_version(tree: Path) -> str:
     )
 
 
-def check_version(version: str) -> None:
-    """Raises UsageError, naming both versions, unless the series supports `version`."""
-    wanted = base()
+def supports(version: str) -> bool:
+    """Whether the series is for this version of the kernel, or of a package of it."""
 
     def numbers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in re.match(r"[\d.]+", text)[0].strip(".").split("."))  # type: ignore[index]
 
-    if not numbers(wanted.oldest) <= numbers(version) <= numbers(wanted.newest):
-        raise UsageError(
-            f"the source is Linux {version}; the series supports {wanted.oldest} to {wanted.newest}", hint=wanted.hint
-        )
+    return numbers(base().oldest) <= numbers(version) <= numbers(base().newest)
 
 
-def obtain() -> Source:
-    """The base kernel named by --source, or Debian's; fetched and unpacked unless it is in the cache."""
+def obtain(*, any_version: bool = False) -> Source:
+    """The base kernel named by --source, or Debian's; fetched and unpacked unless it is in the cache.
+
+    Raises UsageError, naming both versions, if the series does not support this one.
+    """
     named = os.environ.get("FERRY_SOURCE")
-    return _from_path(Path(named).expanduser()) if named else _from_debian()
+    found = _named(named) if named else default()
+    if not any_version and not supports(found.version):
+        raise UsageError(f"the source is Linux {found.version}; the series supports {base().oldest} to {base().newest}",
+                         hint=base().hint)
+    return found
 
 
-def _from_debian() -> Source:
+def default() -> Source:
+    """The base kernel that is Debian's, whatever --source names."""
+    return _pinned(base().debian)
+
+
+def _named(name: str) -> Source:
+    table = to_fetch(name)
+    if table is None:
+        return _from_path(Path(name).expanduser())
+    return _pinned(table) if "sha256" in table else _from_path(apt.download(table, supports))
+
+
+def to_fetch(name: str) -> dict[str, Any] | None:
+    """What to download for a --source that is another base's name or a package's version; None if it is a path."""
     wanted = base()
-    key = str(wanted.debian["tarball_sha256"])[:16]
+    if name in wanted.others:
+        return wanted.others[name]
+    if Path(name).exists() or not (match := _PACKAGE_VERSION.fullmatch(name)):
+        return None
+    return {"package": f"linux-source-{match[1]}", "version": name, "suite": wanted.debian["suite"], "also": []}
+
+
+def _pinned(table: dict[str, Any]) -> Source:
+    """The source of a table of kernel/base.toml, which has its hash."""
+    sha256 = str(table.get("tarball_sha256", table["sha256"]))
 
     def unpack(into: Path) -> None:
-        _unpack_deb(apt.download(wanted.debian), into, str(wanted.debian["tarball_sha256"]))
+        file = apt.download(table, supports)
+        (_unpack_deb if file.suffix == ".deb" else _unpack_tarball)(file, into, sha256)
 
-    return _cached(key, unpack, int(wanted.debian["unpacked_bytes"]) + 2 * int(wanted.debian["download_bytes"]))
+    return _cached(sha256[:16], unpack, int(table["unpacked_bytes"]) + 2 * int(table["download_bytes"]))
 
 
 def _from_path(path: Path) -> Source:
     if not path.exists():
-        raise UsageError(f"--source {path} does not exist", hint=base().hint)
+        hint = ", ".join([base().hint, *(f"--source {name}" for name in base().others)])
+        raise UsageError(f"--source {path} does not exist", hint=hint)
+    if path.suffix == ".deb":
+        return _cached(_tarball_key(path), lambda into: _unpack_deb(path, into, None), path.stat().st_size * 13)
     if path.is_file():
-        key = _tarball_key(path) if path.suffix == ".deb" else _sha256(path)[:16]
-        unpack = _unpack_deb if path.suffix == ".deb" else _unpack_tarball
-        return _cached(key, lambda into: unpack(path, into, None), path.stat().st_size * 13)
-    check_version(makefile_version(path))
+        found = _cached(_sha256(path)[:16], lambda into: _unpack_tarball(path, into, None), path.stat().st_size * 13)
+        return replace(found, commit=_archived_commit(path))
+    makefile_version(path)
     if (path / ".git").exists():
         return _from_git(path)
     return _cached(_stat_key(path), lambda into: _copy_directory(path, into), 2_000_000_000)
@@ -135,7 +169,17 @@ def _from_git(path: Path) -> Source:
         command = 'git archive HEAD | tar -x -C "$1"'
         proc.capture(["bash", "-o", "pipefail", "-c", command, "export", into], cwd=path)
 
-    return _cached(key, export, 2_000_000_000)
+    commit = proc.capture(["git", "rev-parse", "HEAD"], cwd=path).strip()
+    return replace(_cached(key, export, 2_000_000_000), commit=commit)
+
+
+def _archived_commit(tarball: Path) -> str:
+    """The commit that `git archive` wrote into a tarball, as those of kernel.org have it; "" without one."""
+    try:
+        with tarfile.open(tarball) as archive:
+            return archive.pax_headers.get("comment", "")
+    except tarfile.TarError:  # zstd
+        return ""
 
 
 def _cached(key: str, unpack: Callable[[Path], None], needed_bytes: int) -> Source:
@@ -146,7 +190,7 @@ def _cached(key: str, unpack: Callable[[Path], None], needed_bytes: int) -> Sour
             paths.need_disk(paths.cache_dir(), needed_bytes, "unpacking the kernel's source")
             with paths.publish(home) as scratch:
                 unpack(scratch)
-                check_version(makefile_version(scratch))
+                makefile_version(scratch)
             _stamp(home).unlink(missing_ok=True)
         if not _stamp(home).is_file():
             _stamp(home).touch()
@@ -225,9 +269,10 @@ def _unpack_deb(package: Path, into: Path, sha256: str | None) -> None:
 
 def _pipe_member(package: Path, out: int) -> None:
     """Write the tarball inside the package to the descriptor `out`."""
-    member = "./" + str(base().debian["tarball"])
+    member = "./usr/src/linux-source-*.tar.xz"
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as deb:
-        took = subprocess.run(["tar", "-xO", member], stdin=deb.stdout, stdout=out, stderr=subprocess.PIPE, check=False)
+        took = subprocess.run(["tar", "-xO", "--wildcards", member], stdin=deb.stdout, stdout=out,
+                              stderr=subprocess.PIPE, check=False)
     if took.returncode or deb.returncode:
         raise InfraError(f"{package.name} holds no {member}: {took.stderr.decode().strip()[-300:]}", hint=base().hint)
 
