@@ -105,6 +105,7 @@ CPU = "sys/devices/system/cpu"
     ({"proc/sys/kernel/numa_balancing": "1"}, "NUMA balancing"),
     ({"proc/sys/kernel/tainted": "512"}, "warned or failed"),
     ({"proc/lockdep": "all lock classes:"}, "debugging"),
+    ({"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet"}, "time from hpet"),
 ])
 def test_what_makes_figures_worthless(tmp_path: Path, files: dict[str, str], words: str) -> None:
     write(tmp_path, files)

@@ -16,9 +16,11 @@ from pathlib import Path
 
 SLASH = Path("/")
 _NODES, _CPUS, _DMA, _MM = "sys/devices/system/node", "sys/devices/system/cpu", "sys/class/dma", "sys/kernel/mm"
-_TIERS = "sys/devices/virtual/memory_tiering"
+_TIERS, _CLOCK = "sys/devices/virtual/memory_tiering", "sys/devices/system/clocksource/clocksource0/current_clocksource"
 #: Emulated by QEMU, as systemd-detect-virt(1) names it: the clock then says little about hardware.
 EMULATOR = "qemu"
+#: They are registers of a device, and under a hypervisor a read leaves the guest.
+SLOW_CLOCKS = ("hpet", "acpi_pm")
 #: Bits of /proc/sys/kernel/tainted: a bad page, an oops or BUG, a warning.
 _FAILED = 1 << 5 | 1 << 7 | 1 << 9
 
@@ -141,6 +143,10 @@ def doubts(root: Path = SLASH) -> Iterator[Doubt]:
     elif name:
         yield Doubt(f"the machine is virtual ({name}): its host takes CPUs and caches away at any time")
     yield from _frequencies(root)
+    clock = _text(root / _CLOCK)
+    if clock in SLOW_CLOCKS:
+        yield Doubt(f"the kernel reads the time from {clock}, which is slow: migrators read it for each batch",
+                    "dmesg | grep -i tsc tells why it is not the TSC")
     if _text(root / "proc/sys/kernel/numa_balancing") not in ("", "0"):
         yield Doubt("NUMA balancing moves pages at the same time", "sysctl kernel.numa_balancing=0")
     if (root / "proc/lockdep").exists():
