@@ -19,14 +19,21 @@ CONSOLE = "console.log"
 """In a run: the consoles of its boots."""
 RAW = "raw"
 """In a run: the files that the guests wrote. It exists from the first boot on."""
+LIBEXEC = Path("/usr/libexec/folio-ferry")
+"""Of the installed package: the guest programs, and their scripts in scripts/."""
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def in_clone() -> bool:
+    """Whether this code runs from a clone; otherwise it is installed, and measures only the machine itself."""
+    return (_ROOT / "kernel/base.toml").is_file()
 
 
 def repo_root() -> Path:
     """The clone this code runs from."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "kernel/base.toml").is_file():
-        raise InfraError(f"{root} is not a clone of Folio Ferry", hint="run ./ferry from a clone")
-    return root
+    if not in_clone():
+        raise InfraError(f"{_ROOT} is not a clone of Folio Ferry", hint="run ./ferry from a clone")
+    return _ROOT
 
 
 def kernel_dir() -> Path:
@@ -46,8 +53,8 @@ def cache_dir() -> Path:
 
 
 def runs_dir() -> Path:
-    """The directory of the results: runs/ of the clone, or $FERRY_RUNS."""
-    return Path(os.environ.get("FERRY_RUNS") or repo_root() / "runs")
+    """The directory of the results: $FERRY_RUNS, else runs/ of the clone, or of the current directory without one."""
+    return Path(os.environ.get("FERRY_RUNS") or (_ROOT if in_clone() else Path.cwd()) / "runs")
 
 
 def need_disk(where: Path, needed_bytes: int, purpose: str) -> None:

@@ -18,6 +18,7 @@ from tiny_kernel import make_clone
 
 from ferry import __version__, errors, paths, proc
 from ferry.commands import cli, doctor, setup
+from ferry.commands.finding import Finding
 from ferry.debian import apt
 from ferry.errors import FerryError, InfraError, TimedOut
 
@@ -236,14 +237,12 @@ def test_setup_without_network_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_doctor_names_the_first_thing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    def found() -> Iterator[doctor.Finding]:
-        yield doctor.Finding(True, "a", "there")
-        yield doctor.Finding(False, "b", "missing", "install b")
-        yield doctor.Finding(False, "c", "missing", "install c")
+    def found() -> Iterator[Finding]:
+        yield Finding(True, "a", "there")
+        yield Finding(False, "b", "missing", "install b")
+        yield Finding(False, "c", "missing", "install c")
 
-    import argparse
-
-    assert doctor.run(argparse.Namespace(), found) == 3
+    assert doctor.listed(found, "make run") == 3
     assert capsys.readouterr().out.endswith("next: install b\n")
 
 

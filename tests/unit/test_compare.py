@@ -109,3 +109,11 @@ def test_native_figures_of_different_cpus_are_marked() -> None:
     before, after = (made_up.document(kind="native") for _ in range(2))
     after["meta"]["host"] = {"cpu": "another"}
     assert compare.compare(before, after, 0.03)["warnings"] == ["measured on different CPUs: made up; another"]
+
+
+def test_a_run_of_the_machine_itself_compares_with_one_of_any_board(tmp_path: Path,
+                                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    local = copy.deepcopy(made_up.document())
+    local["board"] = "local"
+    assert compared(local, made_up.document(), tmp_path) == compared(made_up.document(), local, tmp_path) == 0
+    assert "measured on x86-numa and on local, which may be different machines" in capsys.readouterr().out

@@ -179,14 +179,17 @@ def test_a_guest_without_redis_is_a_skip(tmp_path: Path) -> None:
 
 def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/made up/stallbench")})
-    text = stallbench.script(["touch"], (STOCK, *configs(Choice(["off"], [2]))), Load(7, 8), 3, [["insmod", "x.ko"]])
+    text = stallbench.script(["touch"], (STOCK, *configs(Choice(["off"], [2]))), Load(7, 8), 3, [["insmod", "x.ko"]],
+                             (0, 2))
     assert "insmod x.ko || exit 3" in text and "--load-ms 7" in text and "'/made up/stallbench' --samples 3" in text
+    assert "--from 0 --to 2" in text
     assert "--config stock: --config off:runs=0,migrator=off --config runs:runs=1,migrator=off" in text
 
 
 def test_the_script_fills_the_node_and_reads_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stallbench.guest_programs, "programs", lambda: {"stallbench": Path("/stallbench")})
-    text = stallbench.script(["full", "tmpfs", "huge", "hugetlb"], configs(Choice(["off"], [2])), Load(7, 8), 3, [])
+    text = stallbench.script(["full", "tmpfs", "huge", "hugetlb"], configs(Choice(["off"], [2])), Load(7, 8), 3, [],
+                             (0, 1))
     full, tmpfs, huge, hugetlb = [line for line in text.splitlines() if "stallbench" in line]
     assert "--memory huge --full --waits --request-pages 1 --bytes 33554432 --load-ms 7" in full
     assert "--memory tmpfs --request-pages 1" in tmpfs

@@ -10,14 +10,16 @@ import shlex
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ferry.boards import Board
+from ferry.boards import LOCAL, Board
+from ferry.control import machine
 from ferry.debian import packages
 from ferry.kernel.toolchain import compiler
-from ferry.paths import repo_root
+from ferry.paths import in_clone, repo_root
 from ferry.vm import kvm
 
 #: An idle host's own housekeeping stays well below this share of its CPUs.
@@ -46,6 +48,9 @@ def tools(board: Board) -> dict[str, str | None]:
 
 def accelerator(board: Board, image: Path) -> str:
     """KVM, TCG or none; figures with different accelerators do not compare."""
+    if board.runner == LOCAL:
+        found = machine.hypervisor()
+        return "TCG" if found == machine.EMULATOR else found.upper() or "none"
     if board.runner != "qemu":
         return "none"
     return "KVM" if kvm.used(board, image) else "TCG"
@@ -60,6 +65,12 @@ def host() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "busy_before": round(busy(), 3),
     }
+
+
+def machine_found() -> dict[str, Any]:
+    """Nodes, engines and huge pages of this machine, for runs of the board `local`."""
+    return {"nodes": [asdict(node) for node in machine.nodes()], "huge_pages": machine.huge_pages(),
+            "engines": [asdict(engine) for engine in machine.engines()], "kernel": platform.version()}
 
 
 def busy(seconds: float = 0.5) -> float:
@@ -89,7 +100,9 @@ def cpu_model(cpuinfo: Path) -> str | None:
 
 
 def commit() -> str | None:
-    """The tool's commit, with `+` where the working tree differs from it."""
+    """The tool's commit, with `+` where the working tree differs from it; None without a clone."""
+    if not in_clone():
+        return None
     git = ["git", "-C", str(repo_root())]
     found = first_line([*git, "rev-parse", "HEAD"])
     return found and found + "+" * bool(first_line([*git, "status", "--porcelain"]))

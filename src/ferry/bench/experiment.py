@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ferry import progress
+from ferry import boards, progress
 from ferry.bench import environment
-from ferry.boards import Board
-from ferry.errors import FerryError, InfraError, Splat, TimedOut
+from ferry.boards import LOCAL, Board
+from ferry.control import machine
+from ferry.errors import FerryError, InfraError, Splat, TimedOut, UsageError
+from ferry.kernel import build, running
 from ferry.kernel.build import Kernel
 from ferry.paths import CONSOLE, RAW
 from ferry.results.document import SCHEMA, Document
@@ -42,6 +44,22 @@ class Boot:
     append: tuple[str, ...] = ()
 
 
+def kernels(board: Board, vs_stock: bool) -> dict[str, Kernel]:
+    """The kernels to measure on a board by name, the baseline first.
+
+    Raises what build.build(), running.kernel() and boards.two_nodes() raise, and UsageError for a baseline that the
+    board cannot boot.
+    """
+    if board.runner != LOCAL:
+        return {name: build.build(board, name) for name in ["stock"] * vs_stock + ["ferry"]}
+    if vs_stock:
+        raise UsageError("--baseline stock needs boots of the unpatched kernel, and the board local boots none",
+                         hint="--baseline off; to compare two kernels, measure under each, then: ferry compare A B")
+    found = {"ferry": running.kernel()}
+    boards.two_nodes(board)
+    return found
+
+
 def document(bench: str, board: Board, baseline: str, kernels: Mapping[str, Kernel],
              config: Mapping[str, Any]) -> Document:
     """A document without rows, with the surroundings as they are before the first boot; `config` is kept with them."""
@@ -51,6 +69,9 @@ def document(bench: str, board: Board, baseline: str, kernels: Mapping[str, Kern
         accelerator=environment.accelerator(board, next(iter(kernels.values())).image), **environment.tools(board))
     # An instruction takes as long on a busy host.
     warnings = [] if board.kind == "instructions" else environment.warnings(captured)
+    if board.runner == LOCAL:
+        captured["machine"] = environment.machine_found()
+        warnings += [doubt.reason for doubt in machine.doubts()]
     return Document(schema=SCHEMA, bench=bench, board=board.name, kind=board.kind, baseline=baseline, rows=[],
                     meta=captured, warnings=warnings)
 
@@ -114,7 +135,8 @@ def _boot(one: Boot, run_dir: Path, bar: _Bar) -> None:
     _log(run_dir, one.name, result.console)
     if result.status:
         raise InfraError(f"the script of boot {one.name} ended with {result.status} in the guest",
-                         hint=f"ferry boot --board {one.board.name}", log=run_dir / CONSOLE)
+                         hint="read the log" if one.board.runner == LOCAL else f"ferry boot --board {one.board.name}",
+                         log=run_dir / CONSOLE)
 
 
 def _log(run_dir: Path, name: str, console: Path) -> None:

@@ -17,9 +17,8 @@ from ferry import boards
 from ferry.bench import engines, experiment, guest_samples, movebench, plan, rows, stalls
 from ferry.bench.plan import STOCK, Case, Config, Plan
 from ferry.bench.rows import BootResult
-from ferry.boards import Board
+from ferry.boards import LOCAL, Board
 from ferry.errors import UsageError
-from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.results import stats
 from ferry.results.document import Document
@@ -50,7 +49,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="move pages between two memory nodes with each migrator")
     add = parser.add_argument
-    add("--board", default="x86-numa", choices=with_two_nodes(), help="default: x86-numa")
+    add("--board", default="x86-numa", choices=[*with_two_nodes(), LOCAL],
+        help="default: x86-numa; local is this machine, which runs the kernel already")
     add("--quick", action="store_true", help="no more samples, warm-up rounds and boots than needed")
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
@@ -107,7 +107,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
+        ends=board.ends,
     ))
+    if board.runner == LOCAL and any(case.kind == "swapcache" for case in sweep.cases):
+        raise UsageError("--kind swapcache turns swap on, which the board local leaves as it is",
+                         hint="--kind anon,shmem,file")
     return replace(sweep, stalls=stalls.cases(sweep, board))
 
 
@@ -143,7 +147,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     board = boards.load(args.board)
     sweep = plan_for(args, board)
     board = qemu.with_gigantic(board, sweep.gigantic_folios)
-    kernels = {name: build.build(board, name) for name in ["stock"] * sweep.vs_stock + ["ferry"]}
+    kernels = experiment.kernels(board, sweep.vs_stock)
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))
     order = {f"{number}-{name}": (number, name) for number in range(sweep.boots) for name in kernels}
     programs = guest_programs.programs(board.arch)
@@ -191,9 +195,10 @@ def modules_of(board: Board, configs: Sequence[Config]) -> list[str]:
 
 
 def insmods(kernel: Kernel, modules: Sequence[str]) -> list[list[str]]:
-    """The words that load each module, given as its name and parameters."""
+    """The words that load each module, given as its name and parameters, unless the kernel has it already."""
     named = [module.split() for module in modules]
-    return [["insmod", str(kernel.modules[name]), *parameters] for name, *parameters in named]
+    return [["insmod", str(kernel.module(name)), *parameters] for name, *parameters in named
+            if name not in kernel.present]
 
 
 def boot_result(sweep: Plan, number: int, kernel: str, share: Path) -> BootResult:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import CPU_MIGRATOR, STOCK, Case, Config, Plan, size_argument
+from ferry.bench.plan import CPU_MIGRATOR, STOCK, Case, Config, Plan, ends_words, size_argument
 from ferry.results.document import Failure
 from ferry.vm import guest_programs
 
@@ -82,7 +82,7 @@ def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
     """movebench's arguments for one case."""
     words = ["--folio", size_argument(case.folio_bytes), "--bytes", f"{case.total_bytes >> 10}k", "--kind", case.kind,
              "--order", case.order, "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
-             "--from", "0", "--to", "1"]
+             *ends_words(plan.ends)]
     words += ["--read-only"] * plan.read_only + ["--cpu-hogs", str(plan.hogs)] * (plan.hogs > 0)
     words += ["--settle-ms", str(plan.settle_ms)] * (plan.settle_ms > 0)
     words += ["--pages-per-call", str(case.pages_per_call)] * (case.pages_per_call > 0)

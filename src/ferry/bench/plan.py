@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.errors import UsageError
@@ -139,6 +139,8 @@ class Plan:
     """Sleep before each move, so that other tasks do not run during it."""
     stalls: tuple[Case, ...] = ()
     """The cases for which stallbench then measures how long a thread waits."""
+    ends: tuple[int, ...] = (0, 1)
+    """The nodes between which memory moves."""
 
     @property
     def gigantic_folios(self) -> int:
@@ -272,6 +274,12 @@ def size_argument(count: int) -> str:
     if count >= GIGANTIC:
         return f"{count >> 30}g"
     return f"{count >> 20}m" if count >= 1 << 20 else f"{count >> 10}k"
+
+
+def ends_words(ends: Sequence[int]) -> list[str]:
+    """The nodes between which memory moves, as the programs of guest/ take them."""
+    start, end = ends
+    return ["--from", str(start), "--to", str(end)]
 
 
 def one_of(names: tuple[str, ...]) -> Callable[[str], str]:

@@ -14,9 +14,8 @@ from ferry.bench import experiment, guest_samples, move_pages, plan, stallbench
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import STOCK, Choice, Config
 from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, Load, Outcome, Sample
-from ferry.boards import Board
+from ferry.boards import LOCAL, Board
 from ferry.errors import UsageError
-from ferry.kernel import build
 from ferry.kernel.build import Kernel
 from ferry.results import stats
 from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow, is_baseline
@@ -42,6 +41,8 @@ class Plan:
     vs_stock: bool
     batch_max_us: int | None = None
     """The kernel's limit during the samples of ours; None: as the kernel has it."""
+    ends: tuple[int, ...] = (0, 1)
+    """The nodes between which memory moves."""
 
     def workload(self, name: str) -> str:
         """Its name, and the limit if it is set; results of different workloads do not compare."""
@@ -61,8 +62,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="measure how long users of memory wait while it moves all the time")
     add = parser.add_argument
-    add("--board", default="x86-numa", choices=[name for name in move_pages.with_two_nodes() if name.startswith("x86")],
-        help="default: x86-numa")
+    x86 = [name for name in move_pages.with_two_nodes() if name.startswith("x86")]
+    add("--board", default="x86-numa", choices=[*x86, LOCAL],
+        help="default: x86-numa; local is this machine, which runs the kernel already")
     add("--quick", action="store_true", help="less load a sample, and no more samples and boots than needed")
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
@@ -87,11 +89,14 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     if samples < stats.MIN_SAMPLES:
         raise UsageError(f"{samples} samples are too few: a comparison needs {stats.MIN_SAMPLES}",
                          hint=f"--samples {stats.MIN_SAMPLES}")
+    if board.runner == LOCAL and stallbench.FULL in (args.workload or ()):
+        raise UsageError("--workload full fills a node, which is no load for a live machine", hint="--workload touch")
     vs_stock = args.baseline == "stock"
     configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
                                   channels=[board.channels], runs=args.runs, batch_max_us=args.batch_max_us))
     return Plan(tuple(args.workload or stallbench.DEFAULT), configs, QUICK_LOAD if args.quick else LOAD, samples,
-                boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock, batch_max_us=args.batch_max_us)
+                boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock, batch_max_us=args.batch_max_us,
+                ends=board.ends)
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
@@ -99,7 +104,7 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     board = boards.load(args.board)
     chosen = plan_for(args, board)
     board = qemu.with_gigantic(board, int(stallbench.HUGETLB in chosen.workloads))
-    kernels = {name: build.build(board, name) for name in ["stock"] * chosen.vs_stock + ["ferry"]}
+    kernels = experiment.kernels(board, chosen.vs_stock)
     document = experiment.document(NAME, board, "stock" if chosen.vs_stock else "off", kernels, asdict(chosen))
     order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}
     boots = [one_boot(chosen, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
@@ -115,7 +120,8 @@ def one_boot(chosen: Plan, board: Board, kernel: Kernel, name: str, kernel_name:
     """A boot that measures each workload."""
     configs = [config for config in chosen.chosen if config.kernel == kernel_name]
     modules = move_pages.insmods(kernel, move_pages.modules_of(board, configs))
-    script = stallbench.script(chosen.workloads, configs, chosen.load, chosen.samples_per_boot, modules)
+    script = stallbench.script(chosen.workloads, configs, chosen.load, chosen.samples_per_boot, modules,
+                               chosen.ends)
     runs = len(chosen.workloads) * len(configs) * (1 + chosen.samples_per_boot)
     return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)

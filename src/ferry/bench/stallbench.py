@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import GIGANTIC, Config
+from ferry.bench.plan import GIGANTIC, Config, ends_words
 from ferry.control import histogram
 from ferry.control.histogram import Histogram
 from ferry.debian import packages
@@ -87,12 +87,12 @@ class Outcome:
 
 
 def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samples: int,
-           first: Sequence[Sequence[str]]) -> str:
-    """The shell commands of one boot."""
+           first: Sequence[Sequence[str]], ends: Sequence[int]) -> str:
+    """The shell commands of one boot; memory moves between the nodes `ends`."""
     program = guest_programs.programs()[PROGRAM]
     lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
     for workload in workloads:
-        words = [*repeated(program, configs, samples), "--warmup", "1"]
+        words = [*repeated(program, configs, samples, ends), "--warmup", "1"]
         if workload in OPTIONS:
             command = shlex.join([*words, *options(workload, TOTAL_BYTES[workload], load.touch_ms)])
         else:
@@ -105,9 +105,9 @@ def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samp
     return "\n".join([*lines, "exit 0", ""])
 
 
-def repeated(program: Path, configs: Sequence[Config], samples: int) -> list[str]:
+def repeated(program: Path, configs: Sequence[Config], samples: int, ends: Sequence[int]) -> list[str]:
     """The words that run stallbench for `samples` of each configuration, in turn."""
-    return [str(program), "--samples", str(samples),
+    return [str(program), "--samples", str(samples), *ends_words(ends),
             *(word for config in configs for word in ("--config", config.argument))]
 
 

@@ -60,7 +60,8 @@ def lines(programs: Mapping[str, Path], sweep: Plan, configs: Sequence[Config]) 
     """The shell lines that measure each case by one of the guest's programs."""
     found = []
     for case in sweep.stalls:
-        words = [*stallbench.repeated(programs[stallbench.PROGRAM], configs, SAMPLES), "--warmup", "0",
+        words = [*stallbench.repeated(programs[stallbench.PROGRAM], configs, SAMPLES, sweep.ends),
+                 "--warmup", "0",
                  *stallbench.options(WORKLOADS[case.folio_bytes], BYTES, LOAD_MS)]
         found.append(stallbench.line(shlex.join(words), _name(case)))
     return found

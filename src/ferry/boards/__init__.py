@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boards: the machines that a kernel runs on. One TOML file each, beside this one; `inherits` names another board."""
+"""Boards: the machines that a kernel runs on. One TOML file each, beside this one; `inherits` names another board.
+
+LOCAL has no file, and no kernel is built for it: it is the machine itself, which runs the kernel already.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ferry.control import machine
 from ferry.debian import packages
 from ferry.errors import AllSkipped, InfraError, UsageError
+from ferry.results import document
 
 _HERE = Path(__file__).parent
+LOCAL = document.LOCAL
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Board:
     arch: str
     """ARCH= of the kernel's make."""
     runner: str
-    """"qemu" (booted by virtme-ng), "initramfs" (QEMU, without the host's file system) or "uml"."""
+    """"qemu" (booted by virtme-ng), "initramfs" (QEMU, without the host's file system), "uml" or LOCAL."""
     kind: str
     """The kind of its figures: "emulated", "native" or "instructions"; never mixed."""
     build: str
@@ -56,6 +63,8 @@ class Board:
     """From the start to the end of an empty command."""
     build_steps: int
     """Lines of make's output in a whole build, for the first progress bar only."""
+    ends: tuple[int, ...] = (0, 1)
+    """The nodes between which memory moves."""
     added_mib: int = 0
     """Memory near the last node that belongs to a driver at boot, and can be added at run time (hotplug)."""
     ferry_debug_configs: tuple[str, ...] = ()
@@ -92,11 +101,14 @@ class Board:
 
 
 def names() -> list[str]:
+    """Those that a kernel can be built for."""
     return sorted(path.stem for path in _HERE.glob("*.toml"))
 
 
 def load(name: str) -> Board:
     """The board called `name`. Raises UsageError that lists the known ones."""
+    if name == LOCAL:
+        return local()
     if name not in names():
         raise UsageError(f"no board is called {name!r}", hint=f"--board {'|'.join(names())}")
     raw = _raw(name)
@@ -106,6 +118,26 @@ def load(name: str) -> Board:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     values["nodes"] = tuple(Node(**node) for node in raw["nodes"])
     return Board(name=name, **values)
+
+
+def local() -> Board:
+    """The machine itself, as it is now. Its engines count if the kernel has dcbm."""
+    nodes = tuple(Node(node.memory_mib, node.cpus) for node in machine.nodes())
+    channels = sum(engine.channels for engine in machine.engines()) if "ferry_dcbm" in machine.modules() else 0
+    return Board(
+        name=LOCAL, summary="this machine, booted into the kernel", arch=platform.machine(), runner=LOCAL,
+        kind="emulated" if machine.hypervisor() == machine.EMULATOR else "native", build="", image="", targets=(),
+        configs=(), ferry_configs=(), debug_configs=(), cpus=len(os.sched_getaffinity(0)), nodes=nodes,
+        ends=machine.ends(), append=(), boot_timeout_s=60, build_steps=0, channels=channels)
+
+
+def two_nodes(board: Board) -> tuple[int, ...]:
+    """The nodes between which memory moves. Raises InfraError if the machine has not so many."""
+    if len(board.ends) < 2:
+        raise InfraError(f"{board.name}: memory is to move between two nodes, and only {len(board.ends)} has memory",
+                         hint="ferry test --board local --suite selftests; or boot with numa=fake=2, for two nodes of "
+                              "the same memory")
+    return board.ends
 
 
 def _raw(name: str) -> dict[str, Any]:

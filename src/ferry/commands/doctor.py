@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry import paths, proc
+from ferry import boards, paths, proc
+from ferry.commands import doctor_local
+from ferry.commands.finding import Finding
 from ferry.debian import packages
 from ferry.errors import FerryError, InfraError
 from ferry.series import source
@@ -73,16 +75,6 @@ REQUIREMENTS = (
 def absent() -> list[Requirement]:
     """The requirements that this machine lacks."""
     return [requirement for requirement in REQUIREMENTS if not requirement.present]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of output: whether it is ok, the subject, its state, and the next command if it is not ok."""
-
-    ok: bool
-    what: str
-    found: str
-    next: str = ""
 
 
 def findings() -> Iterator[Finding]:
@@ -155,15 +147,24 @@ def _source() -> Finding:
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub.add_parser(
+    parser = sub.add_parser(
         "doctor", help="list what this machine has and lacks, and the next command; exit 3 if it lacks anything"
     )
+    parser.add_argument("--board", choices=(boards.LOCAL,),
+                        help="for measurements of this machine itself, with what would make their figures worthless")
 
 
-def run(args: argparse.Namespace, every: Callable[[], Iterator[Finding]] = findings) -> int:
+def run(args: argparse.Namespace) -> int:
+    if args.board == boards.LOCAL:
+        return listed(doctor_local.findings, doctor_local.NEXT)
+    return listed(findings, "make run")
+
+
+def listed(every: Callable[[], Iterator[Finding]], then: str) -> int:
+    """Print all findings and the next command, which is `then` if nothing is missing; the exit status."""
     first: Finding | None = None
     for finding in every():
-        print(f"{'ok' if finding.ok else 'MISSING':8}{finding.what:22}{finding.found}")
+        print(finding.line)
         first = first or (None if finding.ok else finding)
-    print(f"\nnext: {first.next if first else 'make run'}")
+    print(f"\nnext: {first.next if first else then}")
     return FerryError.status if first else 0

@@ -35,7 +35,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
                             description=f"Suites, in order: {every}. Only if they are named: {by_name}. If all of them"
                                         " are skipped, the exit status is 4.")
     parser.add_argument("--suite", metavar="NAME[,NAME]", help="only these suites")
-    parser.add_argument("--board", choices=boards.names(), help="only the suites that run on this board")
+    parser.add_argument("--board", choices=[*boards.names(), boards.LOCAL],
+                        help="only the suites that run on this board; local is this machine, for suites that a machine "
+                             "in use survives")
     parser.add_argument("--quick", action="store_true", help="pytest, KUnit and one short boot only")
     parser.add_argument("--format", choices=render.FORMATS, default="table", help="default: table")
 

@@ -99,11 +99,7 @@ def saved(root: Path) -> str:
 
 
 def loaded(text: str) -> list[Setting]:
-    """The settings of a file, in an order that is safe while memory moves.
-
-    First come limits and knobs. What they bound follows: `enabled` and `runs`, then the migrators of reasons, last the
-    migrator that the other reasons inherit. Raises UsageError, with the line's number, for a line without `=`.
-    """
+    """The settings of a file, ordered(). Raises UsageError, with the line's number, for a line without `=`."""
     settings = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -112,6 +108,15 @@ def loaded(text: str) -> list[Setting]:
             settings.append(parse(line.strip()))
         except UsageError as error:
             raise UsageError(f"line {number}: {error.cause}", hint="ferry ctl save shows how the lines look") from error
+    return ordered(settings)
+
+
+def ordered(settings: Iterable[Setting]) -> list[Setting]:
+    """The settings in an order that is safe while memory moves.
+
+    First come limits and knobs. What they bound follows: `enabled` and `runs`, then the migrators of reasons, last the
+    migrator that the other reasons inherit.
+    """
     return sorted(settings, key=_rank)
 
 

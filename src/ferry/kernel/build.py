@@ -44,6 +44,14 @@ class Kernel:
     tree: Path
     base: str = ""
     """The base kernel in words: source.describe()."""
+    present: frozenset[str] = frozenset()
+    """Modules that a running kernel has already."""
+
+    def module(self, name: str) -> Path:
+        """The file of a module. Raises InfraError if there is none."""
+        if name not in self.modules:
+            raise InfraError(f"the kernel {self.version} has no module {name}", hint="leave out what needs it")
+        return self.modules[name]
 
 
 def build(board: Board, kernel: str, debug: bool = False) -> Kernel:

@@ -14,6 +14,7 @@ from ferry.results import formats, stats
 from ferry.results.document import (
     COSTS,
     EVENTS,
+    LOCAL,
     SCHEMA,
     TOTAL,
     Document,
@@ -63,6 +64,8 @@ def _warnings(before: Document, after: Document) -> list[str]:
     ways = [document["meta"].get("accelerator") for document in (before, after)]
     if None not in ways and ways[0] != ways[1]:
         found.append(f"not measured in the same way: {ways[0]}; {ways[1]}")
+    if before["board"] != after["board"]:
+        found.append(f"measured on {before['board']} and on {after['board']}, which may be different machines")
     return found
 
 
@@ -128,9 +131,13 @@ def verdict(ratio: Ratio, threshold: float) -> Verdict:
 
 
 def pair(before: list[Document], after: list[Document]) -> list[tuple[Document, Document]]:
-    """The documents of both runs that measured the same thing; UsageError when there are none."""
-    keys = ("bench", "board", "kind", "baseline")
-    found = [(old, new) for new in after for old in before if all(old.get(key) == new.get(key) for key in keys)]
+    """The documents of both runs that measured the same thing; UsageError when there are none.
+
+    A run of the board `local` may have been made in the guest of another board, so it is comparable with any.
+    """
+    keys = ("bench", "kind", "baseline")
+    found = [(old, new) for new in after for old in before if all(old.get(key) == new.get(key) for key in keys)
+             and (old["board"] == new["board"] or LOCAL in (old["board"], new["board"]))]
     if not found:
         raise UsageError("the two runs have no benchmark, board and baseline in common", hint="ferry runs list")
     return found

@@ -12,6 +12,9 @@ from typing import Any, NotRequired, TypedDict, cast, get_origin, get_type_hints
 SCHEMA = 2
 """Since 2, the two sides of a comparison are rows of their own in every bench."""
 
+#: The board that is the machine itself.
+LOCAL = "local"
+
 #: The unit of rows of `ferry bench tlb` without a speed.
 EVENTS = "ipis_per_1000_pages"
 

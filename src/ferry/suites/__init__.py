@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ferry.boards import LOCAL
 from ferry.suites import (
     bench_smoke,
     compaction,
@@ -59,9 +60,11 @@ ALL = (
     Suite(series.NAME, "ferry series check --build", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
-    Suite(selftests.NAME, "kselftests: the control files, and pages moved in runs", "x86-numa", selftests.run),
+    Suite(selftests.NAME, "kselftests: the control files, and pages moved in runs", "x86-numa", selftests.run,
+          also=(LOCAL,)),
     Suite(memmap.NAME, "bind and unbind device memory while allocations fail", "x86-numa", memmap.run),
-    Suite(integrity.NAME, "every byte survives under stress, with each migrator", "x86-numa", integrity.run),
+    Suite(integrity.NAME, "every byte survives under stress, with each migrator", "x86-numa", integrity.run,
+          also=(LOCAL,)),
     Suite(runs.NAME, "every byte survives when base pages move in runs", "x86-numa", runs.run, also=runs.ALSO),
     Suite(migrc.NAME, "no CPU reads stale data through a TLB entry whose flush was deferred", "x86-numa", migrc.run,
           also=migrc.ALSO),

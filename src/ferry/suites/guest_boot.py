@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import progress
+from ferry.boards import LOCAL
 from ferry.errors import AllSkipped, FerryError
-from ferry.kernel import build
+from ferry.kernel import build, running
 from ferry.kernel.build import Kernel
 from ferry.suites import ktap
 from ferry.suites.context import Context
@@ -22,6 +23,8 @@ MODULE = "ferry_mtcopy"
 MODULES = (MODULE, "ferry_dcbm")
 _SYSFS = "/sys/kernel/mm/migration"
 _MARK = "ferry-test-job"
+_LOADED = "modules.before"
+"""In the share: /proc/modules as it was before the jobs, of which each unloads what it has loaded."""
 
 #: If the host does not run an emulated CPU for a while, the guest takes it for locked up. Both detectors therefore have
 #: their longest timeouts (s): a real lockup does not end.
@@ -54,8 +57,8 @@ class Job:
 
 
 def debug_kernel(context: Context) -> Kernel:
-    """The kernel under test, with the checks of debug.config."""
-    return build.build(context.board, "ferry", debug=True)
+    """The kernel under test, with the checks of debug.config; on this machine itself the one that runs."""
+    return running.kernel() if context.board.runner == LOCAL else build.build(context.board, "ferry", debug=True)
 
 
 def load(kernel: Kernel, module: str = MODULE) -> str:
@@ -115,7 +118,8 @@ class _Follower:
 
 def script(jobs: Sequence[Job]) -> str:
     """The shell lines for all jobs, then a search for memory leaks; after a job that fails the next one still runs."""
-    return "\n".join((*(line for job in jobs for line in _job_lines(job)), _SCAN_FOR_LEAKS))
+    return "\n".join((f"cat /proc/modules >{_LOADED}", *(line for job in jobs for line in _job_lines(job)),
+                      _SCAN_FOR_LEAKS))
 
 
 def _job_lines(job: Job) -> list[str]:
@@ -131,7 +135,8 @@ def _job_lines(job: Job) -> list[str]:
         f"cat {job.name}.err",
         f"{count} >{job.name}.after",
         f"echo off >{_SYSFS}/migrator",
-        *(f"if grep -q '^{module} ' /proc/modules; then rmmod {module}; fi" for module in MODULES),
+        *(f"if grep -q '^{module} ' /proc/modules && ! grep -q '^{module} ' {_LOADED}; then rmmod {module}; fi"
+          for module in MODULES),
     ]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import shlex
 
+from ferry.bench.plan import ends_words
+from ferry.boards import LOCAL
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
-from ferry.suites.result import Result
+from ferry.suites.result import Result, skipped
 from ferry.vm import guest_programs
 
 NAME = "integrity"
@@ -25,11 +27,18 @@ WARMUP_S = 10
 WARMUP_LEAK_KIB = 64 * 1024
 #: The disk file system for readdisk, writedisk and odirect: the rest of the guest is on 9p and tmpfs.
 DISK_MIB = 128
+#: Of a machine in use: stressors that touch only memory of their own, so no swap, KSM, NUMA balancing or disk. Other
+#: programs allocate memory at the same time (KiB).
+LIVE = ("--only", "read,write,fork,mlock,mprotect,split,vmsplice,uring,uffd", "--areas", "4k,64k,2m,shmem")
+LIVE_LEAK_KIB = 1024 * 1024
 
 
 def run(context: Context) -> list[Result]:
+    if context.board.runner == LOCAL and len(context.board.ends) < 2:
+        return [skipped(NAME, NAME, "memory is to move between two nodes, and this machine has one")]
     kernel = guest_boot.debug_kernel(context)
-    return guest_boot.run_jobs(context, kernel, jobs(context, kernel), NAME)
+    chosen = live_jobs if context.board.runner == LOCAL else jobs
+    return guest_boot.run_jobs(context, kernel, chosen(context, kernel), NAME)
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
@@ -43,6 +52,19 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
         _job(context, "kernel", "kernel", guest_boot.select("kernel")),
         two, _mtcopy(context, kernel, 4, "always"),
     ]
+
+
+def live_jobs(context: Context, kernel: Kernel) -> list[Job]:
+    """One job for each migrator of the running kernel that copies by CPUs, without what disturbs other programs."""
+    setups = {"kernel": guest_boot.select("kernel")}
+    if guest_boot.MODULE in {*kernel.modules, *kernel.present}:
+        load = [guest_boot.load(kernel)] if guest_boot.MODULE in kernel.modules else []
+        setups["mtcopy"] = (*load, *guest_boot.select("mtcopy", threads=2))
+    seconds = load_s(context)
+    command = " ".join((program(context), "--ktap", "--seconds", str(seconds), "--leak-kb", str(LIVE_LEAK_KIB),
+                        *ends_words(context.board.ends), *LIVE))
+    return [Job(NAME, migrator, f"{command} --copied-by {migrator}", seconds + AROUND_S, setup, migrator)
+            for migrator, setup in setups.items()]
 
 
 def _mtcopy(context: Context, kernel: Kernel, threads: int, nontemporal: str) -> Job:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import proc
+from ferry.boards import LOCAL
 from ferry.errors import InfraError
 from ferry.kernel import toolchain
 from ferry.kernel.build import Kernel
@@ -24,10 +26,14 @@ HEADERS = ("tools/testing/selftests", "tools/testing/selftests/kselftest", "tool
 TEST_S = 120
 DISK_MIB = 16
 TUTORIAL, TUTORIAL_S = "ferry_plain", 5
+#: Those that change nothing but control files and their own memory: the others swap, compact and make control groups.
+LIVE = ("ferry_dcbm", "ferry_migrc", "ferry_selector", "ferry_thp", "migration_mthp")
 
 
 def run(context: Context) -> list[Result]:
     kernel = guest_boot.debug_kernel(context)
+    if context.board.runner == LOCAL:
+        return guest_boot.run_jobs(context, kernel, live_jobs(context, kernel), NAME)
     return guest_boot.run_jobs(context, kernel, [*jobs(context, kernel), _tutorial(context, kernel)], NAME)
 
 
@@ -38,6 +44,13 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
         Job(NAME, program.name, _on_disk(program), TEST_S, setup=loads, files=(program,))
         for program in _programs(context)
     ]
+
+
+def live_jobs(context: Context, kernel: Kernel) -> list[Job]:
+    """The jobs that a machine in use survives, with those modules that its kernel has."""
+    loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES if module in kernel.modules)
+    return [Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=loads)
+            for program in _programs(context, LIVE)]
 
 
 def _tutorial(context: Context, kernel: Kernel) -> Job:
@@ -54,9 +67,9 @@ def _on_disk(program: Path) -> str:
     return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *enter))
 
 
-def _programs(context: Context) -> list[Path]:
-    """Build every selftest of the overlay. Raises InfraError with the compiler's first error."""
-    tests = sorted((patches.overlay_dir() / SOURCES).glob("*.c"))
+def _programs(context: Context, names: Sequence[str] = ("*",)) -> list[Path]:
+    """Build the selftests of the overlay. Raises InfraError with the compiler's first error."""
+    tests = sorted(path for name in names for path in (patches.overlay_dir() / SOURCES).glob(f"{name}.c"))
     tree = source.obtain().path
     return [_compiled(test, tree, context.logs, context.board.arch) for test in tests]
 

@@ -2,7 +2,8 @@
 """Boot a built kernel and run one command in it; return the command's status, its files and the console.
 
 The guest sees the host's files read-only, and one shared directory read-write at the path in $FERRY_SHARE. The
-command's exit status comes back through a file in that directory: a guest that dies leaves none.
+command's exit status comes back through a file in that directory: a guest that dies leaves none. On the board `local`
+nothing is booted: the machine, which runs the kernel already, takes the place of the guest.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ferry import boards, proc, progress
 from ferry.boards import Board
 from ferry.errors import InfraError, Splat, TimedOut
 from ferry.kernel.build import Kernel
-from ferry.vm import initramfs, qemu, splat, tcg, uml
+from ferry.vm import initramfs, local, qemu, splat, tcg, uml
 from ferry.vm.device_models import attached
 
 _STATUS = ".ferry-status"
@@ -112,6 +113,10 @@ def _prepared(
     if board.runner == "initramfs":
         with initramfs.prepared(board, kernel, share, _SCRIPT, append, carry) as started:
             yield started.line, started.bring_back
+    elif board.runner == boards.LOCAL:
+        # `append` and `carry` have no use: the kernel has booted, and sees all files.
+        with local.prepared(share / _SCRIPT, share / "console.log") as line:
+            yield line, lambda: ""
     else:
         make_line = uml.command_line if board.runner == "uml" else qemu.command_line
         with attached(board, share) as equipped:

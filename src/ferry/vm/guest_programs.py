@@ -18,14 +18,20 @@ from ferry.kernel import toolchain
 def programs(arch: str = "x86_64") -> dict[str, Path]:
     """Every guest program by its name, for `arch` (ARCH= of the kernel's make); static if that is not this machine's.
 
-    Raises InfraError with the compiler's first error.
+    Without a clone they are those of the installed package. Raises InfraError with the compiler's first error.
     """
+    if not paths.in_clone():
+        return _in(paths.LIBEXEC)
     home = paths.cache_dir() / "guest" / _key(paths.repo_root() / "guest", arch)
     if not paths.use(home):
         with paths.lock("guest"):
             if not paths.use(home):
                 _build(paths.repo_root() / "guest", home, arch)
-    return {path.name: path for path in sorted(home.iterdir()) if os.access(path, os.X_OK) and path.is_file()}
+    return _in(home)
+
+
+def _in(directory: Path) -> dict[str, Path]:
+    return {path.name: path for path in sorted(directory.iterdir()) if os.access(path, os.X_OK) and path.is_file()}
 
 
 def script_line(name: str, *arguments: object) -> str:
@@ -35,7 +41,8 @@ def script_line(name: str, *arguments: object) -> str:
 
 def script_words(name: str, *arguments: object) -> list[str]:
     """The words of script_line()."""
-    return ["sh", str(paths.repo_root() / "guest/scripts" / name), *map(str, arguments)]
+    home = paths.repo_root() / "guest" if paths.in_clone() else paths.LIBEXEC
+    return ["sh", str(home / "scripts" / name), *map(str, arguments)]
 
 
 def _sources(directory: Path) -> list[Path]:
