@@ -15,7 +15,7 @@ from typing import Any
 from ferry import paths, proc, progress
 from ferry.errors import InfraError, TimedOut
 
-_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _HELPER = Path("/usr/lib/apt/apt-helper")
 FETCH_TIMEOUT_S = 900
 STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
@@ -80,7 +80,7 @@ def release() -> str:
 def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
     """apt's options for a separate configuration: lists, caches and sources under `state`."""
     listing = state / "sources.list"
-    signed = f" [signed-by={_KEYRING}]" if _KEYRING.exists() else ""
+    signed = f" [signed-by={KEYRING}]" if KEYRING.exists() else ""
     listing.write_text("".join(f"deb{signed} {address} {suite} main\n" for suite in suites))
     (state / "lists/partial").mkdir(parents=True, exist_ok=True)
     settings = {
@@ -100,8 +100,8 @@ def _as_root() -> list[str]:
     return ["-o", f"APT::Sandbox::User={'root' if os.geteuid() == 0 else ''}"]
 
 
-def download(debian: dict[str, Any]) -> Path:
-    """The package that base.toml's [debian] table names, checked by its SHA-256 and kept in the cache.
+def download(debian: dict[str, Any], *, hint: str) -> Path:
+    """The package that a table of base.toml names, checked by its SHA-256 and kept in the cache.
 
     It comes from the machine's mirror, or if that lacks this version from the addresses in `also`, in their order.
     Raises InfraError that says of each why it failed.
@@ -110,9 +110,8 @@ def download(debian: dict[str, Any]) -> Path:
     kept = paths.cache_dir() / "downloads" / f"{name}.deb"
     if paths.use(kept) and _sha256(kept) == debian["sha256"]:
         return kept
-    hint = f"./ferry source --source {name}_all.deb (once; a copy of it from anywhere)"
     if not shutil.which("apt-get"):
-        raise InfraError("this machine has no apt to fetch Debian's kernel source with", hint=hint)
+        raise InfraError(f"this machine has no apt to fetch {debian['package']} with", hint=hint)
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
     paths.use(state)

@@ -108,7 +108,9 @@ def _from_debian() -> Source:
     key = str(wanted.debian["tarball_sha256"])[:16]
 
     def unpack(into: Path) -> None:
-        _unpack_deb(apt.download(wanted.debian), into, str(wanted.debian["tarball_sha256"]))
+        name = f"{wanted.debian['package']}_{wanted.debian['version']}_all.deb"
+        hint = f"./ferry source --source {name} (once; a copy of it from anywhere)"
+        _unpack_deb(apt.download(wanted.debian, hint=hint), into, str(wanted.debian["tarball_sha256"]))
 
     return _cached(key, unpack, int(wanted.debian["unpacked_bytes"]) + 2 * int(wanted.debian["download_bytes"]))
 
