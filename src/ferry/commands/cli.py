@@ -23,6 +23,7 @@ VERBS = (
     "series",
     "config",
     "build",
+    "package",
     "boot",
     "test",
     "bench",
