@@ -22,7 +22,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
                                         "folio-ferry with this tool and the guest programs. The same commit gives the "
                                         "same bytes on the same release of Debian. An interrupted build goes on where "
                                         "it was.")
-    parser.add_argument("--config", default="board", choices=configurations.ALL, help=f"{known} (default: %(default)s)")
+    parser.add_argument("--config", default="board", choices=tuple(configurations.ALL),
+                        help=f"{known} (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="where to put them; created if missing")
 
 

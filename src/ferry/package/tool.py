@@ -72,7 +72,8 @@ def _add_files(root: Path, programs: dict[str, Path]) -> None:
     copies |= {path: f"{PROGRAMS}/{name}" for name, path in programs.items()}
     copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in (clone / "guest/scripts").glob("*.sh")}
     copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in (clone / "docs").rglob("*.md")}
-    copies |= {path: f"usr/lib/systemd/system/{path.name}" for path in (clone / "packaging/systemd").glob("*.service")}
+    units = clone / "packaging/systemd"
+    copies |= {path: f"usr/lib/systemd/system/{path.relative_to(units)}" for path in units.rglob("*") if path.is_file()}
     copies |= {clone / "COPYING": f"{DOCS}/copyright"}
     for path, name in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
