@@ -4,6 +4,7 @@
 They are reproducible. What depended on the build is fixed or left out: time, user and host (naming.environment()), the
 date in the changelog that mkdebian writes, debug information with the names of directories, in the kernel by its
 configuration, in the headers' host programs by the linker. No module is signed, since that takes a key of the build.
+The object directory is in a tree of its own, because make then calls the tree "..", whatever its name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ferry.errors import InfraError
 from ferry.kernel import build, config, toolchain
 from ferry.package import configurations, naming
 from ferry.package.configurations import Configuration
-from ferry.series import source, tree
+from ferry.series import patches, source, tree
 from ferry.series.source import Source
 
 _ARCH = "x86_64"
@@ -34,7 +35,7 @@ def build_packages(configuration: Configuration) -> list[Path]:
     start = configurations.debians(configuration.flavour) if configuration.flavour else b""
     home = paths.cache_dir() / "packages" / _key(base, configuration, start)
     if not paths.use(home):
-        with paths.lock(f"tree-{base.key}-ferry"):
+        with paths.lock(f"tree-{base.key}-package-{configuration.name}"):
             if not paths.use(home):
                 _build_and_publish(base, configuration, start, home)
     return sorted(home.glob("*.deb"))
@@ -57,16 +58,14 @@ def need_tools() -> None:
 def _build_and_publish(base: Source, configuration: Configuration, start: bytes, home: Path) -> None:
     need_tools()
     paths.need_disk(paths.cache_dir(), configuration.needed_bytes, "building kernel packages")
-    # bindeb-pkg puts the packages beside the object directory.
-    entry = paths.cache_dir() / "objects" / base.key / f"package-{configuration.name}"
-    objects = entry / "build"
-    objects.mkdir(parents=True, exist_ok=True)
-    paths.use(entry)
-    where = tree.prepare(base, "ferry")
-    (entry / "start.config").write_bytes(start)
+    where = tree.materialise(base, f"package-{configuration.name}", patches.load())
+    objects = where / "objects"
+    objects.mkdir(exist_ok=True)
+    (objects / "start.config").write_bytes(start)
     config.configure(where, objects, _ARCH, configurations.fragments(configuration),
-                     start=entry / "start.config" if start else None)
-    for old in entry.glob("*.deb"):
+                     start=objects / "start.config" if start else None)
+    # bindeb-pkg puts the packages beside the object directory.
+    for old in where.glob("*.deb"):
         old.unlink()
     seconds, log = naming.epoch(), objects / "build.log"
     with progress.stage(f"building the {configuration.name} kernel's packages") as stage:
@@ -76,7 +75,7 @@ def _build_and_publish(base: Source, configuration: Configuration, start: bytes,
         build.make(where, objects, _ARCH, targets, log, stage, configuration.steps, env=env,
                    timeout_s=configuration.timeout_s)
     with paths.publish(home) as scratch:
-        for name in (*entry.glob("*.deb"), objects / ".config", log):
+        for name in (*where.glob("*.deb"), objects / ".config", log):
             shutil.copy2(name, scratch / name.name.lstrip("."))
 
 
