@@ -21,7 +21,7 @@ from ferry.vm import qemu
 
 LABEL = "ferry-test"
 MIB = 1 << 20
-_RAN = re.compile(LABEL + r": ([^:]+): (\d+)\s*$")
+_RAN = re.compile(LABEL + r": ([a-z-]+): (\d+)")
 _KERNEL = re.compile(LABEL + r": kernel (\S+)")
 UNIT = f"""\
 [Unit]
@@ -82,7 +82,7 @@ def boot(disk: Path, checks: Mapping[str, str], console: Path, *, kvm: bool, tim
 def _second_disk(scratch: Path, checks: Mapping[str, str], files: Sequence[Path]) -> Path:
     content, image = scratch / "content", scratch / "image"
     content.mkdir()
-    script = [f'echo "{LABEL}: kernel $(uname -r)"', "cd /mnt"]
+    script = [f'echo "{LABEL}: kernel $(uname -r)"', "cd /mnt", "export DEBIAN_FRONTEND=noninteractive TERM=dumb"]
     for name, command in checks.items():
         script.append(f'( {command} ); echo "{LABEL}: {name}: $?"')
     (content / "script").write_text("\n".join([*script, ""]))
