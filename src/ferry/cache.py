@@ -17,9 +17,9 @@ from ferry import paths
 DAY_S = 86400
 PATTERNS = {
     "source": "source/*", "downloads": "downloads/*", "trees": "trees/*/*", "objects": "objects/*/*",
-    "kernels": "kernels/*", "steps": "steps/*", "guest": "guest/*", "tree-selftests": "tree-selftests/*",
-    "plugin": "plugin/*", "debian": "debian/*/*", "qemu": "qemu", "apt": "apt*", "venv": "venv/*",
-    "boots": "boots/*", "tests": "tests/*",
+    "kernels": "kernels/*", "packages": "packages/*", "steps": "steps/*", "guest": "guest/*",
+    "tree-selftests": "tree-selftests/*", "disks": "disks/*", "plugin": "plugin/*", "debian": "debian/*/*",
+    "qemu": "qemu", "apt": "apt*", "venv": "venv/*", "boots": "boots/*", "tests": "tests/*",
 }
 """Where the entries of each kind are. The source comes first: trees share its files, which count once."""
 _FILES = ("downloads",)

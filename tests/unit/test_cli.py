@@ -221,7 +221,7 @@ def test_setup_does_not_fail_for_what_one_board_alone_needs(monkeypatch: pytest.
     monkeypatch.setattr(doctor, "absent", lambda: [doctor.Requirement("dtc", "dtc", "", "zcu102")])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert setup.install_missing() == []
-    assert "zcu102 will be skipped: missing here: dtc" in capsys.readouterr().err
+    assert "zcu102 will not work: missing here: dtc" in capsys.readouterr().err
 
 
 def test_setup_without_network_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Archive
         write(clone, {"kernel/base.toml": pinned})
         (tmp_path / "etc/sources.list").write_text(f"deb {made.address}/debian trixie main\n")
         monkeypatch.setenv("FERRY_APT_ETC", str(tmp_path / "etc"))
-        monkeypatch.setattr(apt, "_KEYRING", tmp_path / "no-keyring")
+        monkeypatch.setattr(apt, "KEYRING", tmp_path / "no-keyring")
         # The mirror of this test signs nothing.
         settings = ("Acquire::AllowInsecureRepositories=true", "APT::Get::AllowUnauthenticated=true",
                     "Acquire::Retries=0", "Acquire::http::Proxy=false")

@@ -25,6 +25,7 @@ VERBS = (
     "export",
     "config",
     "build",
+    "package",
     "boot",
     "test",
     "bench",

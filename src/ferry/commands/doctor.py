@@ -32,8 +32,8 @@ class Requirement:
     package: str
     probe: str
     purpose: str
-    board: str = ""
-    """The only board that needs it; "": everything needs it."""
+    only: str = ""
+    """All that needs it: a board, a verb or a suite; "": everything needs it."""
 
     @property
     def present(self) -> bool:
@@ -69,6 +69,9 @@ REQUIREMENTS = (
     Requirement("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc", "compiles for arm64", "zcu102"),
     Requirement("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/include/stdio.h", "compiles for arm64", "zcu102"),
     Requirement("device-tree-compiler", "dtc", "compiles the device tree", "zcu102"),
+    Requirement("debhelper", "dh_builddeb", "makes kernel packages", "ferry package"),
+    Requirement("mmdebstrap", "mmdebstrap", "makes a Debian disk", "suite package"),
+    Requirement("fdisk", "sfdisk", "makes a Debian disk", "suite package"),
 )
 
 
@@ -82,9 +85,9 @@ def findings() -> Iterator[Finding]:
     yield Finding(True, "Python", platform.python_version())
     yield _system()
     for requirement in REQUIREMENTS:
-        without = f"; {requirement.board} is skipped without it" if requirement.board else ""
+        without = f"; only for {requirement.only}" if requirement.only else ""
         found = "installed" if requirement.present else f"missing ({requirement.purpose}{without})"
-        well = requirement.present or bool(requirement.board)
+        well = requirement.present or bool(requirement.only)
         yield Finding(well, requirement.package, found, "./ferry setup (as root)")
     yield _program("virtme-ng", ["vng", "--version"])
     yield _room("cache", paths.cache_dir(), DISK_BYTES)

@@ -16,15 +16,15 @@ from ferry.errors import InfraError
 def install_missing() -> list[str]:
     """Install the missing packages and return them.
 
-    Raises InfraError without apt, root or network; not for what one board alone needs: that is then skipped.
+    Raises InfraError without apt, root or network; not for what a single board, verb or suite needs.
     """
     absent = doctor.absent()
-    done = _install([requirement.package for requirement in absent if not requirement.board])
+    done = _install([requirement.package for requirement in absent if not requirement.only])
     try:
-        return done + _install([requirement.package for requirement in absent if requirement.board])
+        return done + _install([requirement.package for requirement in absent if requirement.only])
     except InfraError as error:
-        boards = ", ".join(sorted({requirement.board for requirement in absent if requirement.board}))
-        progress.note(f"board {boards} will be skipped: {error.cause}")
+        users = ", ".join(sorted({requirement.only for requirement in absent if requirement.only}))
+        progress.note(f"{users} will not work: {error.cause}")
         return done
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from ferry import paths, proc, progress
 from ferry.errors import InfraError, TimedOut
 
-_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _HELPER = Path("/usr/lib/apt/apt-helper")
 FETCH_TIMEOUT_S = 900
 STRICT = ["-o", "APT::Update::Error-Mode=any", "-o", "Acquire::Retries=3"]
@@ -80,7 +80,7 @@ def release() -> str:
 def _options(state: Path, address: str, suites: Sequence[str]) -> list[str]:
     """apt's options for a separate configuration: lists, caches and sources under `state`."""
     listing = state / "sources.list"
-    signed = f" [signed-by={_KEYRING}]" if _KEYRING.exists() else ""
+    signed = f" [signed-by={KEYRING}]" if KEYRING.exists() else ""
     listing.write_text("".join(f"deb{signed} {address} {suite} main\n" for suite in suites))
     (state / "lists/partial").mkdir(parents=True, exist_ok=True)
     settings = {
@@ -100,12 +100,12 @@ def _as_root() -> list[str]:
     return ["-o", f"APT::Sandbox::User={'root' if os.geteuid() == 0 else ''}"]
 
 
-def download(wanted: dict[str, Any], supports: Callable[[str], bool]) -> Path:
+def download(wanted: dict[str, Any], supports: Callable[[str], bool] | None = None) -> Path:
     """The package or tarball that a table of base.toml names, checked by its SHA-256 and kept in the cache.
 
     A `package` comes from the machine's mirror. If that lacks this version, and for a tarball, the addresses in `also`
-    are tried in their order. Raises InfraError that says of each why it failed, and which version the mirror has
-    instead that the series `supports`.
+    are tried in their order. Raises InfraError that says of each why it failed, and of a kernel's source which version
+    the mirror has instead that the series `supports`.
     """
     if package := wanted.get("package"):
         name, copy = f"{package} {wanted['version']}", f"{package}_{wanted['version']}_all.deb"
@@ -114,9 +114,9 @@ def download(wanted: dict[str, Any], supports: Callable[[str], bool]) -> Path:
     kept = paths.cache_dir() / "downloads" / copy.replace("_all.deb", ".deb")
     if paths.use(kept) and wanted.get("sha256") in (None, _sha256(kept)):
         return kept
-    hints = [f"./ferry source --source {copy} (once; a copy of it from anywhere)"]
+    hints = [f"./ferry source --source {copy} (once; a copy of it from anywhere)"] if supports else []
     if not shutil.which("apt-get"):
-        raise InfraError("this machine has no apt to fetch the kernel's source with", hint=hints[0])
+        raise InfraError(f"this machine has no apt to fetch {name} with", hint="".join(hints))
     state = paths.cache_dir() / "apt"
     state.mkdir(exist_ok=True)
     paths.use(state)
@@ -137,7 +137,7 @@ def download(wanted: dict[str, Any], supports: Callable[[str], bool]) -> Path:
                      log=state / "apt.log")
 
 
-def _from_mirror(wanted: dict[str, Any], state: Path, supports: Callable[[str], bool]) -> Path:
+def _from_mirror(wanted: dict[str, Any], state: Path, supports: Callable[[str], bool] | None) -> Path:
     """By apt, from the machine's mirror, which keeps a version until the next one replaces it."""
     address, suite = mirror(), str(wanted["suite"])
     package = f"{wanted['package']}={wanted['version']}"
@@ -149,7 +149,7 @@ def _from_mirror(wanted: dict[str, Any], state: Path, supports: Callable[[str], 
             raise
         listed = proc.run(["apt-cache", *options, "madison", wanted["package"]]).tail
         versions = [match[1] for line in listed if (match := re.match(r"\S+ \| +(\S+) \|", line))]
-        newest = next((version for version in versions if supports(version)), "")
+        newest = next((version for version in versions if supports and supports(version)), "")
         raise InfraError(f"{suite} of {address} has this version no longer" + (f", but {newest}" if newest else ""),
                          hint=f"./ferry --source {newest} series rebase" if newest else "") from error
 

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,14 +76,20 @@ def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
     for fragment in config.fragments(board, kernel, debug):
         parts += [fragment.name, fragment.read_bytes()]
     if kernel == "ferry":
-        for name, path in patches.overlay_files().items():
-            if not name.startswith(_NOT_BUILT):
-                parts += [name, path.read_bytes()]
-        parts += [patch.text for patch in patches.load()]
+        parts += series_parts()
     for directory in _external(board, kernel):
         for path in _external_files(directory):
             parts += [path.name, path.read_bytes()]
     return key_of(parts)
+
+
+def series_parts() -> list[str | bytes]:
+    """What the overlay and the patches contribute to a kernel's key."""
+    parts: list[str | bytes] = []
+    for name, path in patches.overlay_files().items():
+        if not name.startswith(_NOT_BUILT):
+            parts += [name, path.read_bytes()]
+    return parts + [patch.text for patch in patches.load()]
 
 
 def key_of(parts: Iterable[str | bytes]) -> str:
@@ -164,10 +170,14 @@ def make(
     log: Path,
     stage: progress.Stage,
     steps: int,
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = BUILD_TIMEOUT_S,
 ) -> None:
     """Run the kernel's make. `steps` estimates its lines of output for the progress bar, until a build counts them.
 
-    Raises InfraError with the first compiler error.
+    `env` goes over what otherwise makes an unchanged tree an unchanged image. Raises InfraError with the first
+    compiler error, TimedOut.
     """
     record = objects / "ferry-steps"
     total = int(record.read_text()) if record.is_file() else steps
@@ -180,9 +190,9 @@ def make(
             stage.update(done, total, line.split()[-1])
 
     # With a fixed name and time, an unchanged tree links to an unchanged image.
-    env = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "ferry", "KBUILD_BUILD_HOST": "ferry"}
+    fixed = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "ferry", "KBUILD_BUILD_HOST": "ferry"}
     command = ["make", f"-j{os.cpu_count() or 1}", *toolchain.make_variables(arch), f"O={objects}", *targets]
-    result = proc.run(command, cwd=where, log=log, env=env, progress=on_line, timeout=BUILD_TIMEOUT_S)
+    result = proc.run(command, cwd=where, log=log, env={**fixed, **(env or {})}, progress=on_line, timeout=timeout_s)
     if result.status:
         raise build_error(log)
     if done > total // 2:

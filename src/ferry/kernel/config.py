@@ -59,8 +59,9 @@ def check_survived(config: Path, files: list[Path]) -> None:
         )
 
 
-def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True) -> Path:
-    """Make objects/.config from tinyconfig and the fragments; an unchanged one keeps its time.
+def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True,
+              start: Path | None = None) -> Path:
+    """Make objects/.config from `start`, or tinyconfig, and the fragments; an unchanged one keeps its time.
 
     `whole`: check that every symbol survived. With the first patches of a series only, a tree lacks some of them.
     """
@@ -71,7 +72,8 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole:
     log = objects / "ferry-config.log"
     make: list[str | Path] = ["make", *toolchain.make_variables(arch), f"O={objects}"]
     merge: list[str | Path] = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", objects, config, *files]
-    for number, command in enumerate(([*make, "tinyconfig"], merge, [*make, "olddefconfig"])):
+    begin: list[str | Path] = ["cp", start, config] if start else [*make, "tinyconfig"]
+    for number, command in enumerate((begin, merge, [*make, "olddefconfig"])):
         done = proc.run(command, cwd=tree, log=log, append=number > 0)
         if done.status:
             reason = next((line for line in reversed(done.tail) if "rror" in line), "see the log")

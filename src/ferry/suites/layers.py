@@ -13,7 +13,7 @@ from ferry.series.layers import circles
 
 GROUND = "ground"
 RANKS = {GROUND: 0, "devices": 1, "results": 1, "debian": 1, "control": 1, "boards": 2, "series": 3, "kernel": 4,
-         "vm": 5, "bench": 6, "profile": 7, "suites": 8, "commands": 9}
+         "vm": 5, "bench": 6, "package": 6, "profile": 7, "suites": 8, "commands": 9}
 """A package may use those of a lower rank; ground are the modules beside the packages."""
 STRESSORS = "integrity/stressors/stressors.h"
 MAY_STRESS = ("integrity/main.c", "integrity/stressor_set.c")

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import paths, proc, progress
@@ -15,18 +16,20 @@ from ferry.errors import InfraError
 from ferry.kernel import toolchain
 
 
-def programs(arch: str = "x86_64") -> dict[str, Path]:
+def programs(arch: str = "x86_64", *, static: bool = False) -> dict[str, Path]:
     """Every guest program by its name, for `arch` (ARCH= of the kernel's make); static if that is not this machine's.
 
-    Without a clone they are those of the installed package. Raises InfraError with the compiler's first error.
+    A `static` one for this machine has no debug information either: it is for a package, and holds no directory of
+    ours. Without a clone they are those of the installed package. Raises InfraError with the compiler's first error.
     """
     if not paths.in_clone():
         return _in(paths.LIBEXEC)
-    home = paths.cache_dir() / "guest" / _key(paths.repo_root() / "guest", arch)
+    variables = ["LDFLAGS=-static", "CFLAGS=-O2"] if static else _cross_variables(arch)
+    home = paths.cache_dir() / "guest" / (_key(paths.repo_root() / "guest", arch) + ("-static" if static else ""))
     if not paths.use(home):
         with paths.lock("guest"):
             if not paths.use(home):
-                _build(paths.repo_root() / "guest", home, arch)
+                _build(paths.repo_root() / "guest", home, variables)
     return _in(home)
 
 
@@ -65,7 +68,7 @@ def _cross_variables(arch: str) -> list[str]:
     return [f"CC={toolchain.compiler(arch)}", f"CPPFLAGS=-I{numa / 'include'}", f"LDFLAGS=-static -L{library.parent}"]
 
 
-def _build(directory: Path, home: Path, arch: str) -> None:
+def _build(directory: Path, home: Path, variables: Sequence[str]) -> None:
     """Build a copy of the sources, so that the clone stays clean, and keep only the programs."""
     log = paths.cache_dir() / "guest.log"
     with progress.stage("building the guest programs"), paths.publish(home) as scratch:
@@ -74,7 +77,7 @@ def _build(directory: Path, home: Path, arch: str) -> None:
             target = work / path.relative_to(directory)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target)
-        done = proc.run(["make", "-j2", *_cross_variables(arch)], cwd=work, log=log, timeout=300)
+        done = proc.run(["make", "-j2", *variables], cwd=work, log=log, timeout=300)
         if done.status:
             reason = toolchain.first_error(done.tail)
             raise InfraError(f"guest/ does not build: {reason}", hint="./ferry setup (libnuma-dev?)", log=log)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Packages: names and versions in Debian's order, what is refused before a build, the tool without its clone."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_kernel import make_clone, make_source, make_tree, write
+
+from ferry import boards, paths, progress
+from ferry.commands import package
+from ferry.errors import InfraError, UsageError
+from ferry.kernel import build, config
+from ferry.package import configurations, kernel, naming, tool
+from ferry.series.source import Source
+
+DEBIANS = "0123456789abcdef"
+
+
+@pytest.fixture
+def clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    made = make_clone(monkeypatch, tmp_path)
+    names = {name for each in configurations.ALL.values() for name in each.fragments}
+    names |= {*boards.load("x86-numa").configs, "ferry"}
+    write(made / "kernel/configs", {f"{name}.config": "CONFIG_NUMA=y\n" for name in names})
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764000000")
+    return made
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Source:
+    return make_source(make_tree(tmp_path / "linux"))
+
+
+def older(one: str, other: str) -> bool:
+    return subprocess.run(["dpkg", "--compare-versions", one, "lt", other], check=False).returncode == 0
+
+
+def test_our_version_sorts_after_debians_and_before_the_next(clone: Path, base: Source) -> None:
+    ours = naming.kernel_version(base)
+    assert ours.startswith("7.3.4-1+ferry")
+    assert older("7.3.4-1", ours)
+    assert not older(ours, "7.3.4-1")
+    for following in ("7.3.4-2", "7.3.5-1~bpo13+1", "7.3.5-1"):
+        assert older(ours, following)
+
+
+@pytest.mark.parametrize(("debians", "following"), [
+    ("7.3.4-1~bpo13+1", "7.3.4-1~bpo13+2"), ("7.3.4-1~bpo13+1", "7.3.4-1"), ("7.3.4-1", "7.3.4-1+b1.1"),
+])
+def test_a_backports_version_has_room_for_ours(clone: Path, base: Source, monkeypatch: pytest.MonkeyPatch,
+                                               debians: str, following: str) -> None:
+    toml = clone / "kernel/base.toml"
+    toml.write_text(toml.read_text().replace('version = "7.3.4-1"', f'version = "{debians}"'))
+    ours = naming.kernel_version(base)
+    assert older(debians, ours)
+    assert older(ours, following) == (following != "7.3.4-1+b1.1")
+
+
+def test_another_source_has_a_version_of_its_own(clone: Path, tmp_path: Path) -> None:
+    assert naming.kernel_version(Source(tmp_path, "7.3.6", "ff")).startswith("7.3.6-1+ferry")
+    candidate = naming.kernel_version(Source(tmp_path, "7.3.0-rc2", "ff"))
+    assert older(candidate, "7.3.0-1")
+
+
+def test_the_boot_menu_has_our_kernel_above_debians_of_the_same_version(clone: Path, base: Source) -> None:
+    """GRUB's scripts sort by `sort -V`."""
+    names = ["7.3.5+deb13-amd64", naming.release(base, "board"), "7.3.4+deb13-cloud-amd64", "7.3.4+deb13-amd64"]
+    done = subprocess.run(["sort", "-V"], input="\n".join(names), capture_output=True, text=True, check=True)
+    assert done.stdout.split()[2:] == ["7.3.4-ferry-board", "7.3.5+deb13-amd64"]
+
+
+def test_configurations_have_different_releases_so_that_both_can_be_installed(base: Source) -> None:
+    assert len({naming.release(base, name) for name in configurations.ALL}) == len(configurations.ALL)
+
+
+def test_the_date_is_the_commits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.setattr(paths, "repo_root", lambda: tmp_path)
+    with pytest.raises(UsageError, match="no date") as caught:
+        naming.epoch()
+    assert "SOURCE_DATE_EPOCH=" in str(caught.value.hint)
+    author = {f"GIT_{kind}_{key}": value for kind in ("AUTHOR", "COMMITTER")
+              for key, value in (("NAME", "a"), ("EMAIL", "a@example.org"), ("DATE", "1764000000 +0300"))}
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=tmp_path, env={**os.environ, **author}, check=True)
+    assert naming.epoch() == 1764000000
+    assert naming.changelog_date(naming.epoch()) == "Mon, 24 Nov 2025 16:00:00 +0000"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(UsageError, match="yesterday"):
+        naming.epoch()
+
+
+def pretend_make(monkeypatch: pytest.MonkeyPatch, base: Source, calls: list[dict[str, str]]) -> None:
+    """A make that leaves the packages of bindeb-pkg beside the object directory."""
+    def make(where: Path, objects: Path, arch: str, targets: tuple[str, ...], log: Path, stage: progress.Stage,
+             steps: int, *, env: dict[str, str], timeout_s: float) -> None:
+        calls.append(env | {"targets": " ".join(targets)})
+        write(objects.parent, {"linux-image-x.deb": "image", "linux-headers-x.deb": "headers"})
+        write(objects, {"build.log": ""})
+
+    def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, start: Path | None) -> Path:
+        write(objects, {".config": start.read_text() if start else "tiny"})
+        return objects / ".config"
+
+    monkeypatch.setattr(kernel.source, "obtain", lambda: base)
+    monkeypatch.setattr(configurations, "debians", lambda flavour: flavour.encode())
+    monkeypatch.setattr(config, "configure", configure)
+    monkeypatch.setattr(build, "make", make)
+    monkeypatch.setattr(kernel, "need_tools", lambda: None)
+
+
+def test_a_second_call_builds_nothing_and_a_changed_option_does(clone: Path, base: Source,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, str]] = []
+    pretend_make(monkeypatch, base, calls)
+    cloud = configurations.ALL["cloud"]
+    made = kernel.build_packages(cloud)
+    assert [path.name for path in made] == ["linux-headers-x.deb", "linux-image-x.deb"]
+    assert kernel.build_packages(cloud) == made
+    assert len(calls) == 1
+    assert (made[0].parent / "config").read_text() == "cloud-amd64"
+    write(clone / "kernel/configs", {"package.config": "CONFIG_X=y\n"})
+    assert kernel.build_packages(cloud) != made
+    assert len(calls) == 2
+
+
+def test_nothing_of_the_build_goes_into_the_packages(clone: Path, base: Source,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time, time zone and threads are fixed; libc's headers, which would replace Debian's, are not built."""
+    calls: list[dict[str, str]] = []
+    pretend_make(monkeypatch, base, calls)
+    kernel.build_packages(configurations.ALL["board"])
+    (env,) = calls
+    assert env["SOURCE_DATE_EPOCH"] == "1764000000" and env["KBUILD_BUILD_TIMESTAMP"] == "2025-11-24"
+    assert (env["TZ"], env["DPKG_DEB_THREADS_MAX"]) == ("UTC", "1")
+    assert env["KDEB_PKGVERSION"] == naming.kernel_version(base)
+    assert "-Tbinary-image,binary-headers" in env["DPKG_FLAGS"]
+    assert "LOCALVERSION=-ferry-board" in env["targets"]
+
+
+def test_the_hook_replaces_the_date_that_mkdebian_wrote(tmp_path: Path) -> None:
+    written = "x (1) unstable; urgency=low\n\n -- A <a@b.c>  Wed, 25 Nov 2026 23:00:00 +0100\n"
+    write(tmp_path, {"debian/changelog": written})
+    hook = kernel._dpkg_flags(1764000000).partition("--hook-init=")[2].strip('"')
+    subprocess.run(["sh", "-c", hook], cwd=tmp_path, check=True)
+    last = (tmp_path / "debian/changelog").read_text().splitlines()[-1]
+    assert last == " -- A <a@b.c>  Mon, 24 Nov 2025 16:00:00 +0000"
+
+
+def test_missing_tools_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel.shutil, "which", lambda name: None if name == "dh_builddeb" else "/usr/bin/x")
+    with pytest.raises(InfraError, match="missing here: debhelper;") as caught:
+        kernel.need_tools()
+    assert caught.value.status == 3 and "apt-get install debhelper" in str(caught.value.hint)
+
+
+def test_a_directory_that_cannot_be_written_is_refused_before_the_build(tmp_path: Path,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "build_packages", lambda configuration: pytest.fail("it was built"))
+    write(tmp_path, {"file": ""})
+    with pytest.raises(UsageError, match="file") as caught:
+        package.run(argparse.Namespace(out=tmp_path / "file", config="board"))
+    assert caught.value.status == 2
+
+
+def test_debians_configuration_comes_from_its_package(clone: Path, tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    root, deb = tmp_path / "root", tmp_path / "c.deb"
+    write(root, {"DEBIAN/control": "Package: c\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: c\n",
+                 "usr/src/linux-config-7.3/config.amd64_none_amd64": "CONFIG_X=y\n"})
+    subprocess.run(["xz", root / "usr/src/linux-config-7.3/config.amd64_none_amd64"], check=True)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, deb], check=True, stdout=subprocess.DEVNULL)
+    toml = clone / "kernel/base.toml"
+    toml.write_text(toml.read_text() + '[debian.config]\npackage = "c"\n')
+    monkeypatch.setattr(configurations.apt, "download", lambda table, hint: deb)
+    assert configurations.debians("amd64") == b"CONFIG_X=y\n"
+    with pytest.raises(InfraError, match="no configuration cloud-amd64"):
+        configurations.debians("cloud-amd64")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The package folio-ferry made twice, with a made-up guest program."""
+    home = tmp_path_factory.mktemp("package")
+    write(home, {"movebench": "#!/bin/sh\n"})
+    (home / "movebench").chmod(0o775)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FERRY_CACHE", str(home / "cache"))
+        patch.setenv("SOURCE_DATE_EPOCH", "1764000000")
+        patch.setattr(tool.guest_programs, "programs", lambda static: {"movebench": home / "movebench"})
+        for name in ("one", "two"):
+            (home / name).mkdir()
+        return tool.build_package(home / "one"), tool.build_package(home / "two")
+
+
+@pytest.fixture
+def unpacked(made: tuple[Path, Path], tmp_path: Path) -> Path:
+    subprocess.run(["dpkg-deb", "-x", made[0], tmp_path / "root"], check=True)
+    return tmp_path / "root"
+
+
+def test_the_tools_package_has_the_same_bytes_again(made: tuple[Path, Path]) -> None:
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
+def test_the_tools_package_holds_what_runs_without_the_clone(unpacked: Path) -> None:
+    assert stat.S_IMODE((unpacked / "usr/libexec/folio-ferry/movebench").stat().st_mode) == 0o755
+    assert stat.S_IMODE((unpacked / "usr/bin/ferry").stat().st_mode) == 0o755
+    assert b"ferry" in gzip.decompress((unpacked / "usr/share/man/man1/ferry.1.gz").read_bytes())
+    assert "_ferry" in (unpacked / "usr/share/bash-completion/completions/ferry").read_text()
+    assert not list(unpacked.rglob("*.pyc"))
+    clone = str(paths.repo_root()).encode()
+    assert not [path for path in unpacked.rglob("*") if path.is_file() and clone in path.read_bytes()]
+
+
+def test_an_installed_tool_says_that_building_needs_a_clone(unpacked: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(unpacked / tool.LIBRARY), "FERRY_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-BP", "-m", "ferry", "config"], env=env, capture_output=True, text=True,
+                          cwd=tmp_path, check=False)
+    assert done.returncode == 3
+    assert "not a clone of Folio Ferry" in done.stderr and "Traceback" not in done.stderr
