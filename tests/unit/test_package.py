@@ -180,7 +180,7 @@ def test_debians_configuration_comes_from_its_package(clone: Path, tmp_path: Pat
     subprocess.run(["dpkg-deb", "--root-owner-group", "-b", root, deb], check=True, stdout=subprocess.DEVNULL)
     toml = clone / "kernel/base.toml"
     toml.write_text(toml.read_text() + '[debian.config]\npackage = "c"\n')
-    monkeypatch.setattr(configurations.apt, "download", lambda table, hint: deb)
+    monkeypatch.setattr(configurations.apt, "download", lambda table: deb)
     assert configurations.debians("amd64") == b"CONFIG_X=y\n"
     with pytest.raises(InfraError, match="no configuration cloud-amd64"):
         configurations.debians("cloud-amd64")
