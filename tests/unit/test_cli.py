@@ -87,6 +87,16 @@ def test_global_options_before_and_after_the_verb(monkeypatch: pytest.MonkeyPatc
         assert paths.cache_dir() == tmp_path
 
 
+def test_a_source_is_a_path_or_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "run", lambda args: 0)
+    monkeypatch.setenv("FERRY_SOURCE", "of this test")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    for given, kept in (("tree", str(tmp_path / "tree")), ("mainline", "mainline"), ("7.3.9-1", "7.3.9-1")):
+        cli.main(["--source", given, "doctor"])
+        assert os.environ["FERRY_SOURCE"] == kept
+
+
 def test_a_value_that_is_called_like_a_verb_is_no_verb() -> None:
     assert cli._wanted(["--source", "tree", "runs", "list"]) == ("runs",)
     assert cli._wanted(["runs", "--cache", "build"]) == ("runs",)

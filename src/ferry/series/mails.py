@@ -39,9 +39,9 @@ def export(source: Source, name: str, directory: Path, *, documents: Sequence[Do
            signer: Person | None = None) -> list[Path]:
     """Write a series as mails, first its cover letter if it has one. Raises UsageError.
 
-    `git am` takes them on a tree of the base with the series' prerequisites. They can be sent if there is a `signer`,
-    who becomes the author of patches without one, and signs them off. The figures of the `documents` are part of the
-    cover letter.
+    `git am` takes them on a tree of the base with the series' prerequisites. They can be sent if there is a `signer`:
+    this person becomes the author of patches without one, and signs them off. The figures of the `documents` are part
+    of the cover letter.
     """
     series = patches.find(name)
     if not series.patches:
