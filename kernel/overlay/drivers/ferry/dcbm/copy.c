@@ -22,7 +22,7 @@
  * one that is slower delays the end by its current transfer.
  *
  * If the calling CPU does not take part it sleeps while the channels copy. It
- * does take part if they are slower than itself.
+ * does take part if they are slower than itself, and if the job has none.
  *
  * All folios of a batch are locked while it is copied, and a task that touches
  * one of them waits. A transfer therefore has a deadline: a multiple of its
@@ -285,6 +285,7 @@ static bool dcbm_cpu_step(struct dcbm_job *job)
  */
 void dcbm_copy_job(struct dcbm_job *job)
 {
+	bool channels = job->nr;
 	enum dcbm_state state;
 	unsigned int i;
 
@@ -306,6 +307,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 	} while (state != DCBM_IDLE || (job->cpu_copies && job->nr &&
 					ferry_unclaimed(job->claims)));
 	ferry_mtcopy_end(job->cpus);
+	dcbm_learn_batch(job, channels, ktime_get_ns() - job->start);
 	dcbm_give_back(job);
 }
 

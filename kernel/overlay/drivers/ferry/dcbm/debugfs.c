@@ -8,7 +8,8 @@
  *
  * where near counts the bytes whose destination is on the channel's own node,
  * and windows tells whether it has IOVA windows (map.c). The file engines has
- * the rates of each engine (rates.c), and force_offload overrides them.
+ * the rates of each engine and of batches with and without channels (rates.c,
+ * choice.c), and force_offload overrides them.
  * The files are for people and tests; they are no stable interface.
  *
  * Locking: dcbm_mutex keeps channels and engines while they are printed.
@@ -48,6 +49,7 @@ static int engines_show(struct seq_file *m, void *unused)
 {
 	guard(mutex)(&dcbm_mutex);
 	dcbm_show_engines(m);
+	dcbm_show_choices(m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(engines);

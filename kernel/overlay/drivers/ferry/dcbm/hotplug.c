@@ -80,6 +80,8 @@ int dcbm_acquire_all(bool need)
 	guard(mutex)(&dcbm_mutex);
 	if (need && dcbm_suspend_state)
 		return -EBUSY;
+	if (!dcbm_users)
+		dcbm_choices_forget();
 	dcbm_request_channels();
 	if (need && !dcbm_have_channels())
 		return -ENODEV;

@@ -9,12 +9,19 @@
 #include <linux/ferry.h>
 #include <linux/ferry_mtcopy.h>
 #include <linux/ferry_sysfs.h>
+#include <linux/log2.h>
 #include <linux/scatterlist.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 
 /* Maximum number of channels held; the limit of the channels knob. */
 #define DCBM_MAX_CHANNELS	64
+/* Classes. Of numbers of channels: 1, 2, 4 and so on. */
+#define DCBM_COUNTS		(ilog2(DCBM_MAX_CHANNELS) + 1)
+/* Of folios: below 64 KiB, below 1 MiB, others. */
+#define DCBM_FOLIOS		3
+/* What was learned is forgotten, or learned again, after so long. */
+#define DCBM_AGE		(10 * HZ)
 /* Segments of one transfer. */
 #define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
 /*
@@ -205,12 +212,25 @@ dcbm_transfers_end(const struct dcbm_channel *ch)
 	return ch->transfers + ch->nr_transfers;
 }
 
+struct dcbm_choice;
+
+/* Whether channels copy a batch, see choice.c. */
+enum dcbm_verdict {
+	/* They do: they gain something, or they are tried. */
+	DCBM_CHANNELS,
+	/* They do not: their batches were slower. */
+	DCBM_CPUS,
+	/* They do not, so that the time of the CPUs becomes known. */
+	DCBM_MEASURE_CPUS,
+};
+
 /**
  * struct dcbm_job - a batch being copied
  * @batch:	the batch
  * @cpus:	the CPUs' part in it
  * @claims:	which parts of it are claimed
  * @cpu_copies:	the calling CPU copies, too
+ * @choice:	what choice.c learns from the batch; NULL if nothing
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
@@ -222,6 +242,7 @@ struct dcbm_job {
 	struct mtcopy_job *cpus;
 	struct ferry_claims *claims;
 	bool cpu_copies;
+	struct dcbm_choice *choice;
 	unsigned long cpu_rate;
 	u64 start;
 	u64 now;
@@ -326,7 +347,19 @@ void dcbm_learn_cpu(struct dcbm_job *job, size_t bytes, u64 ns);
 void dcbm_expect(struct dcbm_job *job);
 unsigned long dcbm_channels_rate(const struct dcbm_job *job);
 bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch);
+unsigned int dcbm_folio_class(const struct dcbm_job *job);
+unsigned int dcbm_count_class(unsigned int nr);
+void dcbm_average(unsigned long *rate, size_t bytes, u64 ns);
 void dcbm_show_engines(struct seq_file *m);
+extern const char * const dcbm_folio_names[];
+
+/* choice.c */
+enum dcbm_verdict dcbm_choose(struct dcbm_job *job);
+void dcbm_learn_batch(const struct dcbm_job *job, bool channels, u64 ns);
+void dcbm_choices_forget(void);
+void dcbm_show_choices(struct seq_file *m);
+int dcbm_choices_init(void);
+void dcbm_choices_exit(void);
 
 /* map.c */
 void dcbm_windows_alloc(struct dcbm_transfer *transfer);

@@ -27,7 +27,7 @@
  *
  * The migrators reject a batch, with nothing done to it, if they have nothing
  * but the calling CPU to copy it: because no channel is free, because all
- * engines rest after failures, because they cost the CPU more than a copy, or
+ * engines rest after failures, because the CPU is as fast without them, or
  * because a source has memory tags, which engines do not copy. The CPU copies
  * rejected batches in the move phase, and each folio that a channel failed to
  * copy.
@@ -86,6 +86,8 @@ static void dcbm_keep_useful(struct dcbm_job *job)
 		}
 		dcbm_unclaim(job->ch[i]);
 		job->ch[i] = job->ch[--job->nr];
+		/* Their rates are those of another number of channels now. */
+		dcbm_expect(job);
 	}
 }
 
@@ -112,11 +114,27 @@ static enum dcbm_counter dcbm_claim_for_batch(struct dcbm_job *job)
 	return DCBM_REJECTED_TAGGED;
 }
 
-/* Are the channels slower than the CPU, or is that not known? */
+/* Are the channels expected to be slower than the CPU, or is that unknown? */
 static bool dcbm_is_slower(const struct dcbm_job *job)
 {
 	return !READ_ONCE(dcbm_tuning.force_offload) &&
 	       (!job->cpu_rate || dcbm_channels_rate(job) < job->cpu_rate);
+}
+
+/*
+ * The channels copy alone unless their batches were slower than the CPU's. Then
+ * the CPU takes part.
+ */
+static enum dcbm_verdict dcbm_judge(struct dcbm_job *job, bool cpu_copies)
+{
+	enum dcbm_verdict verdict;
+
+	job->cpu_copies = cpu_copies || dcbm_is_slower(job);
+	verdict = dcbm_choose(job);
+	if (verdict != DCBM_CPUS || job->cpu_copies)
+		return verdict;
+	job->cpu_copies = true;
+	return dcbm_choose(job);
 }
 
 /*
@@ -128,11 +146,21 @@ static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
 {
 	struct dcbm_job job = { .batch = batch };
 	enum dcbm_counter why = dcbm_claim_for_batch(&job);
+	enum dcbm_verdict verdict = DCBM_CPUS;
 
 	if (job.nr || max_helpers)
 		job.cpus = ferry_mtcopy_begin(batch, max_helpers);
-	if (job.cpus && (job.nr || ferry_mtcopy_nr_helpers(job.cpus))) {
-		job.cpu_copies = cpu_copies || dcbm_is_slower(&job);
+	if (job.cpus && job.nr) {
+		verdict = dcbm_judge(&job, cpu_copies);
+		if (verdict != DCBM_CHANNELS) {
+			dcbm_give_back(&job);
+			why = DCBM_REJECTED_SLOWER;
+		}
+	}
+	if (!job.nr)
+		job.cpu_copies = true;
+	if (job.cpus && (verdict != DCBM_CPUS ||
+			 ferry_mtcopy_nr_helpers(job.cpus))) {
 		dcbm_copy_job(&job);
 		return 0;
 	}
@@ -187,9 +215,12 @@ static int __init dcbm_init(void)
 	int err;
 
 	dcbm_copy_init();
-	err = dcbm_notify_init();
+	err = dcbm_choices_init();
 	if (err)
 		return err;
+	err = dcbm_notify_init();
+	if (err)
+		goto choices_exit;
 	err = ferry_register(&dcbm_migrator);
 	if (err)
 		goto exit;
@@ -202,6 +233,8 @@ unregister:
 	ferry_unregister(&dcbm_migrator);
 exit:
 	dcbm_notify_exit();
+choices_exit:
+	dcbm_choices_exit();
 	return err;
 }
 module_init(dcbm_init);
@@ -213,6 +246,7 @@ static void __exit dcbm_exit(void)
 	ferry_unregister(&dcbm_migrator);
 	dcbm_notify_exit();
 	dcbm_hung_exit();
+	dcbm_choices_exit();
 }
 module_exit(dcbm_exit);
 

@@ -14,9 +14,10 @@
  * takes a descriptor, and on the size of the transfer, because of its fixed
  * cost. So there is a pair of rates for each class of these three.
  *
- * dcbm uses them for three decisions:
+ * dcbm uses the rates for three decisions:
  *
- *   - Whether a channel is used at all, see dcbm_is_useful().
+ *   - Whether a channel is tried at all, see dcbm_is_useful(). Whether channels
+ *     copy the batch then is the decision of choice.c.
  *   - How much a channel claims: its share of the batch, see copy.c.
  *   - How long it may take, see copy.c.
  *
@@ -41,15 +42,11 @@
 
 #include "internal.h"
 
-#define DCBM_AGE		(10 * HZ)
 #define DCBM_MIN_REST		(HZ / 10)
 #define DCBM_MAX_REST		(15 * HZ)
 /* Failures of one batch count as one. */
 #define DCBM_SAME_FAILURE	(HZ / 20)
 
-/* Channels: 1, 2, 4 and so on. Folios: below 64 KiB, below 1 MiB, others. */
-#define DCBM_COUNTS		(ilog2(DCBM_MAX_CHANNELS) + 1)
-#define DCBM_FOLIOS		3
 /* Transfers: below 256 KiB, below 1 MiB, others. */
 #define DCBM_SIZES		3
 
@@ -181,6 +178,18 @@ static unsigned int dcbm_size_class(size_t bytes, size_t first)
 	return bytes < SZ_1M ? 1 : 2;
 }
 
+/** dcbm_folio_class() - class of the size of a job's folios */
+unsigned int dcbm_folio_class(const struct dcbm_job *job)
+{
+	return dcbm_size_class(job->batch->bytes / job->batch->nr, SZ_64K);
+}
+
+/** dcbm_count_class() - class of a number of channels */
+unsigned int dcbm_count_class(unsigned int nr)
+{
+	return ilog2(clamp(nr, 1, DCBM_MAX_CHANNELS));
+}
+
 static unsigned int dcbm_channels_of(const struct dcbm_job *job,
 				     const struct dcbm_engine *engine)
 {
@@ -194,14 +203,18 @@ static unsigned int dcbm_channels_of(const struct dcbm_job *job,
 static struct dcbm_rate *dcbm_rates_of(const struct dcbm_job *job,
 				       struct dcbm_engine *engine)
 {
-	const struct ferry_batch *batch = job->batch;
 	unsigned int nr = dcbm_channels_of(job, engine);
 
-	return engine->rates[ilog2(clamp(nr, 1, DCBM_MAX_CHANNELS))]
-			    [dcbm_size_class(batch->bytes / batch->nr, SZ_64K)];
+	return engine->rates[dcbm_count_class(nr)][dcbm_folio_class(job)];
 }
 
-static void dcbm_average(unsigned long *rate, size_t bytes, u64 ns)
+/**
+ * dcbm_average() - add a sample to a running mean
+ * @rate:	the mean in bytes per us, 0 before the first sample
+ * @bytes:	what was copied
+ * @ns:		in which time
+ */
+void dcbm_average(unsigned long *rate, size_t bytes, u64 ns)
 {
 	unsigned long now = max(div64_u64(bytes * NSEC_PER_USEC, ns ?: 1), 1);
 	unsigned long old = READ_ONCE(*rate);
@@ -338,18 +351,19 @@ bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch)
 	return (u64)batch->bytes * ch->rate >= all * DCBM_MIN_TRANSFER;
 }
 
+const char * const dcbm_folio_names[] = { "<64K", "<1M", ">=1M" };
+
 static void dcbm_show_rate(struct seq_file *m, const struct dcbm_engine *engine,
 			   unsigned int count, unsigned int folio,
 			   unsigned int size)
 {
-	static const char * const folios[] = { "<64K", "<1M", ">=1M" };
 	static const char * const sizes[] = { "<256K", "<1M", ">=1M" };
 	const struct dcbm_rate *rate = &engine->rates[count][folio][size];
 
 	if (!dcbm_is_known(rate))
 		return;
 	seq_printf(m, "  channels=%u folios%s transfers%s: ", 1 << count,
-		   folios[folio], sizes[size]);
+		   dcbm_folio_names[folio], sizes[size]);
 	seq_printf(m, "%lu bytes/us, %lu bytes/us of CPU time\n", rate->copy,
 		   rate->cpu);
 }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * DOC: With channels or without
+ *
+ * The rates of single transfers (rates.c) do not tell how fast a batch is
+ * copied: while one task submits the transfers of many channels in turn, others
+ * wait, the last one ends late, and a driver's interrupts take time from CPUs
+ * that copy. So dcbm compares whole batches, copied with channels and without.
+ * If channels alone are slower than the CPU, it lets the CPU take part; if that
+ * is slower, too, it leaves the channels out.
+ *
+ * There is such a pair of rates for each node of destinations, for each class
+ * of folios and numbers of channels, and for each way in which CPUs take part.
+ * Every DCBM_AGE both are measured again: DCBM_TRIALS batches of each kind are
+ * copied in turn. None of them is so large that the CPUs alone would exceed
+ * batch_max_us. Batches become larger only while channels are faster than that.
+ *
+ * Locking: none. Batches read and write single words; a lost update loses one
+ * sample.
+ */
+
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
+#include <linux/nodemask.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+/* How CPUs take part beside channels: not, the calling one, or with helpers. */
+#define DCBM_MODES		3
+/*
+ * Two, because one may have been disturbed. Of hundreds of batches in DCBM_AGE
+ * those that are slower do not matter.
+ */
+#define DCBM_TRIALS		2
+
+/**
+ * struct dcbm_choice - with channels or without, for batches of one class
+ * @cpu_rate:	bytes per us of batches that CPUs alone copied
+ * @nr_cpu:	their number
+ * @rate:	bytes per us of batches that channels copied, with CPUs or not
+ * @nr:		their number
+ * @begun:	in jiffies; when the numbers were 0
+ */
+struct dcbm_choice {
+	unsigned long cpu_rate;
+	unsigned int nr_cpu;
+	unsigned long rate;
+	unsigned int nr;
+	unsigned long begun;
+};
+
+struct dcbm_choices {
+	struct dcbm_choice of[DCBM_MODES][DCBM_COUNTS][DCBM_FOLIOS];
+};
+
+/* One for each node of destinations. */
+static struct dcbm_choices *dcbm_choices;
+
+static struct dcbm_choice *dcbm_choice_of(const struct dcbm_job *job)
+{
+	unsigned int helpers = ferry_mtcopy_nr_helpers(job->cpus);
+
+	return &dcbm_choices[job->batch->dst_nid]
+		.of[job->cpu_copies + !!helpers]
+		   [dcbm_count_class(job->nr)][dcbm_folio_class(job)];
+}
+
+/* Measure again. The rate of the CPUs tells how large a batch they can copy. */
+static void dcbm_choice_restart(struct dcbm_choice *choice)
+{
+	WRITE_ONCE(choice->nr_cpu, 0);
+	WRITE_ONCE(choice->rate, 0);
+	WRITE_ONCE(choice->nr, 0);
+	WRITE_ONCE(choice->begun, jiffies);
+}
+
+/* Would the CPUs alone keep the batch locked for too long? */
+static bool dcbm_is_too_large(const struct dcbm_job *job,
+			      const struct dcbm_choice *choice)
+{
+	u64 rate = READ_ONCE(choice->cpu_rate) ?: job->cpu_rate;
+	u64 most = max(rate * job->batch->max_us, DCBM_MAX_TRANSFER);
+
+	return job->batch->bytes > most;
+}
+
+/* Does the job give a channel its first transfer? Then it is no comparison. */
+static bool dcbm_is_first_try(const struct dcbm_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->nr; i++)
+		if (!job->ch[i]->rate)
+			return true;
+	return false;
+}
+
+/**
+ * dcbm_choose() - decide whether the channels of a job copy its batch
+ * @job:	the job, after dcbm_expect(), with its channels and its CPUs;
+ *		@job->cpu_copies tells whether the calling one takes part
+ *
+ * Context: any.
+ * Return: the verdict.
+ */
+enum dcbm_verdict dcbm_choose(struct dcbm_job *job)
+{
+	struct dcbm_choice *choice = dcbm_choice_of(job);
+	unsigned int nr, nr_cpu;
+
+	if (READ_ONCE(dcbm_tuning.force_offload))
+		return DCBM_CHANNELS;
+	if (!READ_ONCE(choice->nr_cpu) ||
+	    time_after(jiffies, READ_ONCE(choice->begun) + DCBM_AGE))
+		dcbm_choice_restart(choice);
+	nr = READ_ONCE(choice->nr);
+	nr_cpu = READ_ONCE(choice->nr_cpu);
+	job->choice = choice;
+	if (nr >= DCBM_TRIALS)
+		return READ_ONCE(choice->rate) > READ_ONCE(choice->cpu_rate) ?
+		       DCBM_CHANNELS : DCBM_CPUS;
+	if (nr_cpu <= nr && !dcbm_is_too_large(job, choice))
+		return DCBM_MEASURE_CPUS;
+	if (nr_cpu <= nr || dcbm_is_first_try(job))
+		job->choice = NULL;
+	return DCBM_CHANNELS;
+}
+
+/**
+ * dcbm_learn_batch() - learn from a batch that is copied
+ * @job:	its job
+ * @channels:	it began with channels
+ * @ns:		time of the copy
+ *
+ * Context: any.
+ */
+void dcbm_learn_batch(const struct dcbm_job *job, bool channels, u64 ns)
+{
+	struct dcbm_choice *choice = job->choice;
+
+	if (!choice)
+		return;
+	if (channels) {
+		dcbm_average(&choice->rate, job->batch->bytes, ns);
+		WRITE_ONCE(choice->nr, READ_ONCE(choice->nr) + 1);
+	} else {
+		dcbm_average(&choice->cpu_rate, job->batch->bytes, ns);
+		WRITE_ONCE(choice->nr_cpu, READ_ONCE(choice->nr_cpu) + 1);
+	}
+}
+
+/**
+ * dcbm_choices_forget() - compare again, because there are other channels
+ *
+ * Context: process context, no channel held.
+ */
+void dcbm_choices_forget(void)
+{
+	memset(dcbm_choices, 0, array_size(nr_node_ids, sizeof(*dcbm_choices)));
+}
+
+/** dcbm_choices_init() - allocate the choices. Return: 0 or -ENOMEM */
+int dcbm_choices_init(void)
+{
+	dcbm_choices = kvcalloc(nr_node_ids, sizeof(*dcbm_choices), GFP_KERNEL);
+	return dcbm_choices ? 0 : -ENOMEM;
+}
+
+/** dcbm_choices_exit() - free them; no batch uses dcbm any more */
+void dcbm_choices_exit(void)
+{
+	kvfree(dcbm_choices);
+}
+
+static void dcbm_show_choice(struct seq_file *m, int nid, unsigned int mode,
+			     unsigned int count, unsigned int folio)
+{
+	static const char * const modes[] = { "alone", "and CPU", "and CPUs" };
+	const struct dcbm_choice *choice =
+		&dcbm_choices[nid].of[mode][count][folio];
+
+	if (!choice->nr_cpu)
+		return;
+	seq_printf(m, "to node %d: channels=%u %s folios%s: ", nid, 1 << count,
+		   modes[mode], dcbm_folio_names[folio]);
+	seq_printf(m, "%lu bytes/us, %lu without channels\n", choice->rate,
+		   choice->cpu_rate);
+}
+
+/** dcbm_show_choices() - print all for debugfs */
+void dcbm_show_choices(struct seq_file *m)
+{
+	unsigned int mode, count, folio;
+	int nid;
+
+	for_each_online_node(nid)
+		for (mode = 0; mode < DCBM_MODES; mode++)
+			for (count = 0; count < DCBM_COUNTS; count++)
+				for (folio = 0; folio < DCBM_FOLIOS; folio++)
+					dcbm_show_choice(m, nid, mode, count,
+							 folio);
+}
