@@ -87,6 +87,19 @@ def test_a_setting_that_stays_is_an_error(monkeypatch: pytest.MonkeyPatch, root:
         go(root, tmp_path, f"echo 1 >{root}/runs")
 
 
+def test_the_pools_of_each_node_are_kept(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
+    monkeypatch.setattr(kept, "NODES", tmp_path / "node")
+    pool = tmp_path / "node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+    pool.parent.mkdir(parents=True)
+    pool.write_text("8\n")
+    before = kept.read()
+    pool.write_text("40\n")
+    assert list(kept.write_back(before)) == [] and pool.read_text() == "8\n"
+    pool.write_text("40\n")
+    monkeypatch.setattr(tree, "write", lambda path, text: None)
+    assert list(kept.write_back(before)) == [f"{pool} could not be set to 8 again"]
+
+
 def test_lost_messages_are_an_error(monkeypatch: pytest.MonkeyPatch, root: Path, log: socket.socket,
                                     tmp_path: Path) -> None:
     answers = iter([BrokenPipeError, BlockingIOError])
