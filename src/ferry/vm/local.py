@@ -48,8 +48,9 @@ def prepared(script: Path, console: Path) -> Iterator[list[str | Path]]:
 
 
 def loaded() -> set[str]:
-    """The modules of ours that are loaded."""
-    lines = Path("/proc/modules").read_text().splitlines()
+    """The modules of ours that are loaded; none on a kernel without CONFIG_MODULES, which has no such file."""
+    listed = Path("/proc/modules")
+    lines = listed.read_text().splitlines() if listed.exists() else []
     return {name for line in lines if (name := line.split()[0]).startswith("ferry_")}
 
 
