@@ -94,10 +94,14 @@ def _make(home: Path) -> None:
 
 
 def _unpack(root: Path, log: Path) -> None:
-    """Debian's packages, installed in a directory."""
+    """Debian's packages, installed in a directory.
+
+    mmdebstrap mounts /proc, /sys and /dev/shm there. In a mount namespace of its own they are gone when it is killed,
+    and whatever removes the directory does not reach them.
+    """
     deb = f"deb [signed-by={apt.KEYRING}] {apt.mirror()}"
     sources = [f"{deb} {suite} main" for suite in (_SUITE, f"{_SUITE}-backports")]
-    command = ["mmdebstrap", "--variant=apt", f"--include={','.join(_INCLUDED)}",
+    command = ["unshare", "--mount", "mmdebstrap", "--variant=apt", f"--include={','.join(_INCLUDED)}",
                '--aptopt=APT::Install-Recommends "false"', _SUITE, str(root), *sources]
     if proc.run(command, log=log, timeout=1800).status:
         raise InfraError("mmdebstrap made no Debian", hint="check the network and apt's mirrors", log=log)
