@@ -96,10 +96,8 @@ TESTDMA_CASES = (
     # A driver that reports errors.
     Case("a trusted driver, an error", "testdma ioatdma error=5", "errors"),
     Case("a trusted driver, a late completion", "hang_soon; testdma ioatdma late=50", "late_completions"),
-    # Only the sentinel of a chain shows the errors of this driver.
-    Case("a sentinel, a chain dropped", "hang_soon; testdma xilinx-zynqmp-dma error=50", "timeouts", "rebind",
-         always=True),
-    Case("a sentinel, a late completion", "hang_soon; testdma xilinx-zynqmp-dma late=50", "late_completions"),
+    # The quirk of this driver is known: its channels stay active although it aborts all descriptors behind an error.
+    Case("a trusted driver, an error that aborts others", "testdma xilinx-zynqmp-dma error=5", "errors", always=True),
 )
 
 
