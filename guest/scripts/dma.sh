@@ -102,8 +102,9 @@ move 2m 128m
 irqs=$(($(interrupts) - before)) transfers=$(($(count transfers) - transfers))
 descriptors=$(($(count descriptors) - descriptors))
 echo "# $irqs interrupts, $descriptors descriptors, $transfers transfers of 2 MiB folios over $total channels"
-[ "$irqs" -gt 0 ] && [ "$irqs" -le "$transfers" ]
-report "at most one interrupt a transfer" $? "$irqs in $transfers transfers"
+# One a chain. The driver may find half a transfer submitted, and start that as a chain.
+[ "$irqs" -gt 0 ] && [ "$irqs" -le "$descriptors" ]
+report "at most one interrupt a descriptor" $? "$irqs for $descriptors descriptors"
 
 # The pages of 32 MiB, there and back, in the events of the task's control group.
 group=/tmp/ferry-dma

@@ -227,9 +227,10 @@ static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
 {
 	LIST_HEAD(aborted);
 
-	if (!strcmp(role, "xilinx-zynqmp-dma"))
-		scoped_guard(spinlock_irqsave, &tc->lock)
-			list_splice_init(&tc->issued, &aborted);
+	if (!strcmp(role, "xilinx-zynqmp-dma")) {
+		guard(spinlock_irqsave)(&tc->lock);
+		list_splice_init(&tc->issued, &aborted);
+	}
 	testdma_complete(tc, desc, DMA_TRANS_WRITE_FAILED);
 	while (!list_empty(&aborted)) {
 		desc = list_first_entry(&aborted, struct testdma_desc, node);
