@@ -20,7 +20,7 @@
 #define DCBM_COUNTS		(ilog2(DCBM_MAX_CHANNELS) + 1)
 /* Of folios: below 64 KiB, below 1 MiB, others. */
 #define DCBM_FOLIOS		3
-/* What was learned is forgotten, or learned again, after so long. */
+/* Rates are forgotten, and choices made again, after so long. */
 #define DCBM_AGE		(10 * HZ)
 /* Segments of one transfer. */
 #define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
@@ -219,7 +219,7 @@ enum dcbm_verdict {
  * @cpus:	the CPUs' part in it
  * @claims:	which parts of it are claimed
  * @cpu_copies:	the calling CPU copies, too
- * @choice:	what choice.c learns from the batch; NULL if nothing
+ * @choice:	rates that the batch is a sample of, or NULL
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
