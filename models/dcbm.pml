@@ -27,13 +27,10 @@
 #define fail_aborted                  16  /* an aborted descriptor counts as an error that has ended */
 #define fail_second_callback          17  /* each callback counts, also the second of a descriptor */
 #define fail_submit_error             18  /* a submit error counts, also if there was a callback */
-#define fail_sentinel                 19  /* a group has no sentinel */
-#define fail_sentinel_status          20  /* the group counts although its sentinel failed */
-#define fail_synchronize              21  /* a group is submitted while the driver still works on the last one */
-#define fail_claim_recheck            22  /* a batch uses a slot that was removed before the claim */
-#define fail_claim_wait               23  /* a channel is freed while a batch uses it */
-#define fail_hung_wakes               24  /* a task that waits for the claim is not woken when the channel hangs */
-#define fail_unclaim_wakes            25  /* or when the batch ends */
+#define fail_claim_recheck            19  /* a batch uses a slot that was removed before the claim */
+#define fail_claim_wait               20  /* a channel is freed while a batch uses it */
+#define fail_hung_wakes               21  /* a task that waits for the claim is not woken when the channel hangs */
+#define fail_unclaim_wakes            22  /* or when the batch ends */
 
 /* States without which the model would show nothing. The first line has the names of testdma's faults. */
 #define see_error                     1
@@ -48,7 +45,7 @@
 #define see_second_callback           10
 #define see_submit_error              11
 #define see_map_failure               12
-#define see_sentinel_failed           13
+#define see_aborted_idle              13
 #define see_neighbour_moved           14  /* beside a folio that a device may still write */
 #define see_move_fails                15
 #define see_recovered                 16
@@ -62,14 +59,14 @@
 #define see_second_group              24
 
 /* Why completions can be believed; NONE_IDLE is DCBM_TRUST_NONE with done_means_idle. */
-mtype:trust = { RESULT, SENTINEL, NONE, NONE_IDLE };
+mtype:trust = { RESULT, NONE, NONE_IDLE };
 mtype:trust trust;
+bool aborted_means_idle;
 bool verify_always;
 bool bounce;				/* bounce buffers: a destination has the data after the unmapping */
 bool one_folio;				/* both descriptors copy parts of one folio */
 
 #define DESCS		2
-#define LAST		2		/* the sentinel */
 #define bit_of(number)	(1 << (number))
 #define folio_of(desc)	(one_folio -> 0 : desc)
 
@@ -83,14 +80,13 @@ typedef desc_struct {
 	mtype:status status = AGAIN;
 	bool in_flight;
 	/* the driver and the device */
-	bool submitted;			/* and not started */
 	bool writes;			/* the device may write */
 	mtype:callback callback = NEVER;
 	bool told;			/* the driver has reported success */
 	bool written;			/* all of it, by the device */
 	bool copied			/* all of it is in the destination */
 };
-desc_struct desc[DESCS + 1];
+desc_struct desc[DESCS];
 
 typedef folio_struct {
 	bool locked = true;		/* the source */
@@ -110,7 +106,6 @@ bool has_chan = true, held = true, claimed;
 bool mutex;				/* dcbm_mutex */
 bool woken;				/* the task that sleeps on dcbm_wait, if any */
 byte calling;				/* callbacks that run */
-bool tasklet;				/* the driver has work after its callbacks */
 bool second_callback;			/* was made */
 bool driver_gone;
 
@@ -145,8 +140,8 @@ proctype device()
 end:	do
 	:: device_write(0)
 	:: device_write(1)
-	:: d_step { trust != SENTINEL && desc[0].writes -> desc[0].writes = false }
-	:: d_step { trust != SENTINEL && desc[1].writes -> desc[1].writes = false }
+	:: d_step { desc[0].writes -> desc[0].writes = false }
+	:: d_step { desc[1].writes -> desc[1].writes = false }
 	od
 }
 
@@ -173,7 +168,7 @@ inline dcbm_callback(d, result)
 	}
 }
 
-/* A driver whose device works on each descriptor by itself */
+/* The driver, whose device works on each descriptor by itself */
 
 #define due(d)		(desc[d].callback == DUE && !driver_gone)
 #define may_complete(d)	(trust == NONE || (trust == NONE_IDLE && stopped(d)) || (trust == RESULT && desc[d].written))
@@ -190,14 +185,18 @@ inline call_back(d)
 		reached(error);
 		desc[d].callback = MADE; calling++ };
 		dcbm_callback(d, ERROR)
-	/* DMA_TRANS_ABORTED: the device may continue. */
-	:: d_step { trust == RESULT && due(d) ->
+	/* DMA_TRANS_ABORTED: the device may continue, unless the quirks say that it has stopped. */
+	:: d_step { trust == RESULT && !aborted_means_idle && due(d) ->
 		reached(aborted);
 		desc[d].callback = NEVER; calling = calling + should_fail(aborted) };
 		if
 		:: should_fail(aborted) -> dcbm_callback(d, ERROR)
 		:: else
 		fi
+	:: d_step { aborted_means_idle && due(d) && stopped(d) ->
+		reached(aborted_idle);
+		desc[d].callback = MADE; calling++ };
+		dcbm_callback(d, ERROR)
 	:: d_step { due(d) -> reached(lost); desc[d].callback = NEVER }
 	fi
 }
@@ -216,69 +215,11 @@ end:	do
 	od
 }
 
-/*
- * xilinx-zynqmp-dma: starts what is submitted as one chain, and calls back when the chain has ended. An error drops all
- * descriptors but the first, which it reports as complete.
- */
-
-#define chained(d)	(desc[d].callback == DUE)
-#define in_chain	(chained(0) || chained(1) || chained(LAST))
-#define chain_written	((!chained(0) || desc[0].written) && (!chained(1) || desc[1].written))
-
-inline start(d)
-{
-	desc[d].callback = (desc[d].submitted -> DUE : desc[d].callback);
-	desc[d].writes = desc[d].writes || (desc[d].submitted && d != LAST);
-	desc[d].submitted = false
-}
-
-#define start_transfer()	start(0); start(1); start(LAST)
-
-inline complete_chained(d)
-{
-	if
-	:: d_step { chained(d) -> reached_if(late, timed_out); desc[d].callback = MADE; desc[d].told = true; calling++ };
-		dcbm_callback(d, DONE)
-	:: d_step { !chained(d) }
-	fi
-}
-
-inline drop(d)
-{
-	desc[d].callback = (chained(d) -> NEVER : desc[d].callback)
-}
-
-proctype zynqmp()
-{
-	bool count;
-
-end:	do
-	:: d_step { in_chain && !tasklet && !driver_gone && chain_written -> tasklet = true };
-		complete_chained(0);
-		complete_chained(1);
-		complete_chained(LAST);
-		d_step { start_transfer(); tasklet = false }
-	:: d_step { in_chain && !tasklet && !driver_gone && !chain_written ->
-		reached(error);
-		tasklet = true; desc[0].writes = false; desc[1].writes = false };
-		if
-		:: chained(0) -> d_step { drop(1); drop(LAST) }; complete_chained(0)
-		:: !chained(0) -> drop(LAST); complete_chained(1)
-		fi;
-		d_step { start_transfer(); tasklet = false }
-	:: d_step { in_chain && !tasklet -> reached(lost); drop(0); drop(1); drop(LAST) }
-	od
-}
-
 inline dcbm_submit(d)
 {
 	d_step { desc[d].status = PROGRESS; pending++ };
 	if
-	:: d_step {
-		desc[d].submitted = trust == SENTINEL;
-		desc[d].callback = (trust == SENTINEL -> NEVER : DUE);
-		desc[d].writes = trust != SENTINEL
-	   }
+	:: d_step { desc[d].callback = DUE; desc[d].writes = true }
 	/* A driver may call back before it returns the error. The first descriptor does without. */
 	:: d != 0 ->
 		if
@@ -295,57 +236,16 @@ inline dcbm_submit(d)
 	fi
 }
 
-inline issue()
-{
-	d_step {
-		if
-		:: trust == SENTINEL && !in_chain -> start_transfer()
-		:: else
-		fi
-	}
-}
-
-/* Up to two descriptors, and the sentinel. With prep() failing it may be fewer, or none. */
+/* Up to two descriptors. With prep() failing it may be fewer, or none. */
 inline dcbm_submit_group()
 {
 	assert(!freed);
-	if
-	:: trust != SENTINEL || should_fail(synchronize)
-	:: trust == SENTINEL && !should_fail(synchronize) && !tasklet
-	fi;
-	d_step {
-		reached_if(second_group, next > 0);
-		first = next; desc[LAST].status = AGAIN; desc[LAST].callback = NEVER
-	};
+	d_step { reached_if(second_group, next > 0); first = next };
 	do
 	:: next < DESCS -> dcbm_submit(next); next++
 	:: next > first || next == DESCS -> break
 	:: d_step { next == first -> reached(prep) }; break
-	od;
-	if
-	:: next == first
-	:: next > first && trust == SENTINEL && !should_fail(sentinel) ->
-		if
-		:: dcbm_submit(LAST); issue()
-		/* The driver does not accept it in time: the group is not issued. */
-		:: skip
-		fi
-	:: next > first && (trust != SENTINEL || should_fail(sentinel)) -> issue()
-	fi
-}
-
-/* If its sentinel failed, no descriptor of the group is complete. */
-inline dcbm_group_done()
-{
-	if
-	:: trust == SENTINEL && desc[LAST].status != DONE && !should_fail(sentinel) && !should_fail(sentinel_status) ->
-		d_step {
-			reached(sentinel_failed);
-			desc[0].status = (first == 0 -> ERROR : desc[0].status);
-			desc[1].status = (next == DESCS -> ERROR : desc[1].status)
-		}
-	:: else
-	fi
+	od
 }
 
 inline dcbm_poll_channel()
@@ -355,7 +255,7 @@ inline dcbm_poll_channel()
 		dcbm_submit_group();
 		if
 		:: next == first -> break
-		:: next > first && !pending -> dcbm_group_done()
+		:: next > first && !pending
 		:: next > first && pending && !should_fail(deadline) -> timed_out = true; break
 		fi
 	/* Also when the batch's deadline has passed */
@@ -383,11 +283,10 @@ inline dcbm_unmap(sync)
 /* complete.c */
 
 #define verify		((trust == NONE || trust == NONE_IDLE || verify_always) && !should_fail(verify))
-#define in_group(d)	(first <= d && d < next)
 
 inline dcbm_mark_in_flight(d)
 {
-	desc[d].in_flight = in_group(d) && (trust == SENTINEL || desc[d].status == PROGRESS);
+	desc[d].in_flight = desc[d].status == PROGRESS;
 	in_flight = in_flight | desc[d].in_flight * bit_of(d)
 }
 
@@ -435,7 +334,7 @@ inline dcbm_complete()
 /* Waits for callbacks that run: dmaengine_synchronize(). */
 inline dcbm_channel_free()
 {
-	d_step { !calling && !tasklet -> freed = true; has_chan = false; claimed = false }
+	d_step { !calling -> freed = true; has_chan = false; claimed = false }
 }
 
 /* hung.c */
@@ -577,7 +476,7 @@ proctype unbind()
 	lock(mutex);
 	dcbm_evict();
 	unlock(mutex);
-	d_step { !calling && !tasklet -> driver_gone = true };
+	d_step { !calling -> driver_gone = true };
 	d_step { !mutex -> unbound = listed && !has_chan }
 }
 
@@ -647,8 +546,15 @@ init
 	atomic {
 		choose_fault();
 		if
-		:: trust = RESULT; if :: verify_always = true :: skip fi
-		:: trust = SENTINEL
+		:: trust = RESULT;
+			if
+			:: verify_always = true
+			:: skip
+			fi;
+			if
+			:: aborted_means_idle = true
+			:: skip
+			fi
 		:: trust = NONE
 		:: trust = NONE_IDLE
 		fi;
@@ -657,10 +563,7 @@ init
 		:: one_folio = true
 		fi;
 		run device();
-		if
-		:: trust == SENTINEL -> run zynqmp()
-		:: else -> run driver()
-		fi;
+		run driver();
 		run dcbm_hung_fn();
 		run migrate();
 		if

@@ -22,7 +22,7 @@ from ferry.suites.result import Result
 from ferry.vm import guest_programs
 
 MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcbm", "ferry_testdma", "ptdma",
-                                                        "ae4dma")}
+                                                        "ae4dma", "zynqmp_errors")}
 
 
 DCBM = paths.repo_root() / "kernel/overlay/drivers/ferry/dcbm"

@@ -37,7 +37,6 @@
 #include <linux/device.h>
 #include <linux/device/bus.h>
 #include <linux/dma-mapping.h>
-#include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
@@ -51,7 +50,6 @@
 
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_QUIRK_DELAY_MS	20
-#define DCBM_SENTINEL_LEN	64
 /* Devices whose drivers are being unbound at the same time. */
 #define DCBM_MAX_UNBINDING	8
 
@@ -201,35 +199,11 @@ static bool dcbm_chan_match(struct dma_chan *chan, void *param)
 
 /*
  * Two transfers at a time keep the device busy while the CPU handles the one
- * that is complete. A group with a sentinel must be alone in the queue.
+ * that is complete.
  */
 static unsigned int dcbm_nr_transfers(const struct dcbm_quirks *quirks)
 {
-	if (quirks->trust == DCBM_TRUST_SENTINEL || quirks->issue_each)
-		return 1;
-	return DCBM_MAX_TRANSFERS;
-}
-
-static int dcbm_map_sentinel(struct dcbm_channel *ch)
-{
-	if (ch->quirks->trust != DCBM_TRUST_SENTINEL)
-		return 0;
-	ch->sentinel = kzalloc(2 * DCBM_SENTINEL_LEN, GFP_KERNEL);
-	if (!ch->sentinel)
-		return -ENOMEM;
-	ch->sentinel_dma = dma_map_single(ch->dev, ch->sentinel,
-					  2 * DCBM_SENTINEL_LEN,
-					  DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(ch->dev, ch->sentinel_dma)) {
-		kfree(ch->sentinel);
-		return -EIO;
-	}
-	ch->last = (struct dcbm_desc) {
-		.transfer = ch->transfers, .src = ch->sentinel_dma,
-		.dst = ch->sentinel_dma + DCBM_SENTINEL_LEN,
-		.len = DCBM_SENTINEL_LEN, .status = -EAGAIN,
-	};
-	return 0;
+	return quirks->issue_each ? 1 : DCBM_MAX_TRANSFERS;
 }
 
 static void dcbm_transfers_init(struct dcbm_channel *ch)
@@ -257,10 +231,6 @@ static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 	ch->dev = dmaengine_get_dma_device(chan);
 	ch->nid = dev_to_node(chan->device->dev);
 	ch->quirks = quirks;
-	if (dcbm_map_sentinel(ch)) {
-		kvfree(ch);
-		return NULL;
-	}
 	ch->engine = dcbm_engine_get(ch->provider);
 	dcbm_transfers_init(ch);
 	return ch;
@@ -334,25 +304,6 @@ void dcbm_quirk_delay(const struct dcbm_channel *ch)
 }
 
 /**
- * dcbm_sentinel_leak() - leak a channel's sentinel, which its device may write
- * @ch: a hung channel whose driver is being unbound
- *
- * Behind an IOMMU it stays mapped, see dcbm_unmap_hung().
- *
- * Context: process context.
- */
-void dcbm_sentinel_leak(struct dcbm_channel *ch)
-{
-	if (!ch->sentinel)
-		return;
-	kmemleak_ignore(ch->sentinel);
-	if (!dcbm_translated(ch->dev))
-		dma_unmap_single_attrs(ch->dev, ch->sentinel_dma,
-				       2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL,
-				       DMA_ATTR_SKIP_CPU_SYNC);
-}
-
-/**
  * dcbm_channel_detach() - release a channel of dmaengine and empty its slot
  * @ch: a claimed channel; its memory stays the caller's
  *
@@ -381,11 +332,6 @@ void dcbm_channel_free(struct dcbm_channel *ch)
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		dcbm_windows_free(transfer);
-	if (ch->sentinel) {
-		dma_unmap_single(ch->dev, ch->sentinel_dma,
-				 2 * DCBM_SENTINEL_LEN, DMA_BIDIRECTIONAL);
-		kfree(ch->sentinel);
-	}
 	dcbm_channel_detach(ch);
 	kvfree(ch);
 }

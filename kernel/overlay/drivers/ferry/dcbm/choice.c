@@ -12,8 +12,8 @@
  * There is such a pair of rates for each node of destinations, for each class
  * of folios and numbers of channels, and for each way in which CPUs take part.
  * Every DCBM_AGE both are measured again: DCBM_TRIALS batches of each kind are
- * copied in turn. None of them is so large that the CPUs alone would exceed
- * batch_max_us. Batches become larger only while channels are faster than that.
+ * copied in turn. A batch that the CPUs alone would not copy in batch_max_us is
+ * left to the channels. Batches become so large only while channels are faster.
  *
  * Locking: none. Batches read and write single words; a lost update loses one
  * sample.

@@ -27,7 +27,7 @@
  * nothing will tell when the device does stop. So the channel hangs until its
  * driver is unbound, with the segments of the descriptor. To the folios this is
  * no different from a descriptor in flight. An error that a driver reports is
- * taken as the end of the descriptor.
+ * taken as the end of the descriptor, except as quirks.c describes.
  */
 
 #include <linux/bitmap.h>
@@ -94,18 +94,16 @@ static bool dcbm_desc_matches(struct dcbm_transfer *transfer,
 
 /*
  * Decide once which descriptors are in flight, because callbacks may still
- * come. Without its sentinel's completion no completion of a group counts.
+ * come.
  */
 static void dcbm_mark_in_flight(struct dcbm_transfer *transfer)
 {
-	bool sentinel = transfer->ch->quirks->trust == DCBM_TRUST_SENTINEL;
 	unsigned int i;
 
-	for (i = transfer->first; i < transfer->next; i++) {
+	for (i = 0; i < transfer->next; i++) {
 		struct dcbm_desc *desc = &transfer->descs[i];
 
-		desc->in_flight = sentinel ||
-				  READ_ONCE(desc->status) == -EINPROGRESS;
+		desc->in_flight = READ_ONCE(desc->status) == -EINPROGRESS;
 		if (desc->in_flight)
 			bitmap_set(transfer->in_flight, desc->first, desc->nr);
 	}

@@ -144,7 +144,6 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 		dcbm_not_mapped(job, transfer);
 		return false;
 	}
-	transfer->first = 0;
 	transfer->next = 0;
 	transfer->busy = true;
 	ch->claimed += bytes;
@@ -161,7 +160,6 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 {
 	bool late = job->now > transfer->deadline;
 
-	dcbm_group_done(transfer);
 	if (transfer->next < transfer->nr_descs && !late)
 		return dcbm_submit_group(transfer) ? DCBM_WAITING :
 						     DCBM_QUEUE_FULL;

@@ -292,7 +292,6 @@ void dcbm_abandon(struct dcbm_channel *ch)
 	s64 leaked = 0;
 
 	ch->chan = NULL;
-	dcbm_sentinel_leak(ch);
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++) {
 		if (transfer->busy)

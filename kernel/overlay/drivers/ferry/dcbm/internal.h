@@ -20,7 +20,7 @@
 #define DCBM_COUNTS		(ilog2(DCBM_MAX_CHANNELS) + 1)
 /* Of folios: below 64 KiB, below 1 MiB, others. */
 #define DCBM_FOLIOS		3
-/* What was learned is forgotten, or learned again, after so long. */
+/* Rates are forgotten, and choices made again, after so long. */
 #define DCBM_AGE		(10 * HZ)
 /* Segments of one transfer. */
 #define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
@@ -42,16 +42,11 @@
 
 /**
  * enum dcbm_trust - why a driver's completion can be believed
- * @DCBM_TRUST_NONE:		it cannot: the copy is verified
- * @DCBM_TRUST_SENTINEL:	after an error no later descriptor of the same
- *				chain completes, so the completion of a last,
- *				private descriptor covers all; after
- *				synchronize() a group is one chain
- * @DCBM_TRUST_RESULT:		the callback's result reports errors
+ * @DCBM_TRUST_NONE:	it cannot: the copy is verified
+ * @DCBM_TRUST_RESULT:	the callback's result reports errors
  */
 enum dcbm_trust {
 	DCBM_TRUST_NONE,
-	DCBM_TRUST_SENTINEL,
 	DCBM_TRUST_RESULT,
 };
 
@@ -64,6 +59,8 @@ enum dcbm_trust {
  *		returned, and synchronize() does not wait for that
  * @done_means_idle: completions may be false, but the driver only sends them
  *		when the device has stopped working on the descriptor
+ * @aborted_means_idle: the driver only reports DMA_TRANS_ABORTED when the
+ *		device has stopped working on the descriptor
  * @trust:	why its completions can be believed
  */
 struct dcbm_quirks {
@@ -72,6 +69,7 @@ struct dcbm_quirks {
 	bool issue_each;
 	bool late_desc_use;
 	bool done_means_idle;
+	bool aborted_means_idle;
 	enum dcbm_trust trust;
 };
 
@@ -111,7 +109,6 @@ struct dcbm_desc {
  * @windows:	it has IOVA windows
  * @src_window:	bus addresses for sources
  * @dst_window:	bus addresses for destinations
- * @first:	first descriptor of the group in flight
  * @next:	first descriptor not submitted
  * @pending:	outstanding callbacks of the group
  * @begun:	in ns; when it was claimed
@@ -134,7 +131,6 @@ struct dcbm_transfer {
 	bool windows;
 	struct dma_iova_state src_window;
 	struct dma_iova_state dst_window;
-	unsigned int first;
 	unsigned int next;
 	atomic_t pending;
 	u64 begun;
@@ -166,10 +162,6 @@ struct dcbm_transfer {
  *		stopped
  * @unbound:	its driver was unbound from the device
  * @list:	entry of hung.c's list
- * @sentinel:	source and destination of the sentinel descriptor, if
- *		DCBM_TRUST_SENTINEL needs one
- * @sentinel_dma: their bus address
- * @last:	the sentinel descriptor
  * @nr_descs:	descriptors submitted since the channel is held
  * @bytes:	bytes of them
  * @near_bytes:	of those, bytes whose destination is on @nid
@@ -196,9 +188,6 @@ struct dcbm_channel {
 	bool lost;
 	bool unbound;
 	struct list_head list;
-	void *sentinel;
-	dma_addr_t sentinel_dma;
-	struct dcbm_desc last;
 	u64 nr_descs;
 	u64 bytes;
 	u64 near_bytes;
@@ -230,7 +219,7 @@ enum dcbm_verdict {
  * @cpus:	the CPUs' part in it
  * @claims:	which parts of it are claimed
  * @cpu_copies:	the calling CPU copies, too
- * @choice:	what choice.c learns from the batch; NULL if nothing
+ * @choice:	rates that the batch is a sample of, or NULL
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
@@ -365,7 +354,6 @@ void dcbm_choices_exit(void);
 void dcbm_windows_alloc(struct dcbm_transfer *transfer);
 void dcbm_windows_free(struct dcbm_transfer *transfer);
 bool dcbm_bounces(struct device *dev);
-bool dcbm_translated(struct device *dev);
 void dcbm_fill(struct dcbm_transfer *transfer, const struct ferry_batch *batch,
 	       size_t start, size_t bytes);
 int dcbm_map(struct dcbm_transfer *transfer);
@@ -386,7 +374,6 @@ void dcbm_release_channels(bool all);
 bool dcbm_unpublish(struct dcbm_channel *ch);
 void dcbm_quirk_delay(const struct dcbm_channel *ch);
 void dcbm_channel_free(struct dcbm_channel *ch);
-void dcbm_sentinel_leak(struct dcbm_channel *ch);
 void dcbm_channel_detach(struct dcbm_channel *ch);
 void dcbm_channel_return(struct dcbm_channel *ch);
 struct dcbm_channel *dcbm_slot(unsigned int slot);
@@ -408,7 +395,6 @@ void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch);
 
 /* submit.c */
 bool dcbm_submit_group(struct dcbm_transfer *transfer);
-void dcbm_group_done(struct dcbm_transfer *transfer);
 
 /* copy.c */
 void dcbm_copy_job(struct dcbm_job *job);

@@ -121,13 +121,8 @@ bool dcbm_bounces(struct device *dev)
 	return dma_max_mapping_size(dev) != SIZE_MAX;
 }
 
-/**
- * dcbm_translated() - does an IOMMU translate the addresses of a device?
- * @dev: device that memory is mapped for
- *
- * Context: any; the device is bound.
- */
-bool dcbm_translated(struct device *dev)
+/* Does an IOMMU translate the addresses of a device? */
+static bool dcbm_translated(struct device *dev)
 {
 	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 

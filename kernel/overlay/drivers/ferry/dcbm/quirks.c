@@ -14,7 +14,9 @@
  * writes. The first is certain only of a driver that completes a descriptor
  * when its device has stopped, with or without success (done_means_idle).
  * complete.c assumes the second of all others. An error that a driver reports
- * is taken as the end of the descriptor.
+ * is taken as the end of the descriptor, except DMA_TRANS_ABORTED: some drivers
+ * report it of descriptors that their device may continue
+ * (aborted_means_idle).
  *
  * The table has no field for drivers that can stop their device, because none
  * was found that certainly does. The comments describe terminate_all() for
@@ -33,20 +35,22 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.trust = DCBM_TRUST_NONE,
 	},
 	/*
-	 * 32 descriptors a channel, one interrupt for a chain. An error resets
-	 * the channel: the driver completes the head of the chain as if it had
-	 * succeeded and drops all others without a callback, a sentinel among
-	 * them. The tasklet that calls back then starts the descriptors that it
-	 * finds submitted, even if that is half a group: hence synchronize(),
-	 * which waits for the tasklet, before each group. terminate_all() masks
-	 * the interrupt and lets the transfer continue.
+	 * 32 descriptors a channel. The driver frees one after its callback, so
+	 * the last of a group is not free at once. Its tasklet starts what it
+	 * finds submitted as one chain, even if that is half a group.
+	 *
+	 * An error ends the chain. Since a series that this driver stands on,
+	 * zynqmp waits until the device has stopped. It reports success for the
+	 * descriptors that the device has counted, an error for the next one,
+	 * and DMA_TRANS_ABORTED for those behind it. terminate_all() masks the
+	 * interrupt and lets the transfer continue.
 	 */
 	{
 		.driver = "xilinx-zynqmp-dma", .depth = 28,
-		.trust = DCBM_TRUST_SENTINEL,
+		.aborted_means_idle = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
-	 * Both report errors, since the series that this driver stands on.
+	 * Both report errors, since a series that this driver stands on.
 	 *
 	 * ptdma starts one command after the other. An interrupt is asked for
 	 * by queue, not by descriptor, so each descriptor must ask for one.

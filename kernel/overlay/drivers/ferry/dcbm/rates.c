@@ -211,8 +211,8 @@ static struct dcbm_rate *dcbm_rates_of(const struct dcbm_job *job,
 /**
  * dcbm_average() - add a sample to a running mean
  * @rate:	the mean in bytes per us, 0 before the first sample
- * @bytes:	what was copied
- * @ns:		in which time
+ * @bytes:	size of the copy
+ * @ns:		its time
  */
 void dcbm_average(unsigned long *rate, size_t bytes, u64 ns)
 {

@@ -11,11 +11,6 @@
  * needs one for each. A driver that completes in order calls all callbacks of
  * the group then.
  *
- * With DCBM_TRUST_SENTINEL each group ends in a private descriptor and is
- * complete when that is. The driver must have finished its work after the
- * callbacks before the next group, because it might otherwise split that group
- * into two chains.
- *
  * Callbacks may come from hard interrupts, in any order, late, or never. They
  * only touch their descriptor and the @pending of their transfer. The decrement
  * is their last access to the channel, and releases their earlier stores to the
@@ -44,7 +39,8 @@ static void dcbm_callback(void *param, const struct dmaengine_result *result)
 	 * The driver dropped the descriptor but the device may not have
 	 * finished it: treat that like a missing callback.
 	 */
-	if (failed && result->result == DMA_TRANS_ABORTED)
+	if (failed && result->result == DMA_TRANS_ABORTED &&
+	    !transfer->ch->quirks->aborted_means_idle)
 		return;
 	/* A second callback must not decrement pending again. */
 	if (cmpxchg(&desc->status, -EINPROGRESS, failed ? -EIO : 0) !=
@@ -112,22 +108,6 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 }
 
 /*
- * End a group by its sentinel. The group left room for it, but the driver may
- * be slow to see that.
- */
-static bool dcbm_submit_sentinel(struct dcbm_transfer *transfer)
-{
-	struct dcbm_channel *ch = transfer->ch;
-
-	while (!dcbm_submit(ch, &ch->last, true)) {
-		if (ktime_get_ns() > transfer->deadline)
-			return false;
-		usleep_range(20, 50);
-	}
-	return true;
-}
-
-/*
  * The driver's queue became full within a group, none of whose descriptors asks
  * for an interrupt. Let the queue drain until it accepts one that does.
  */
@@ -149,49 +129,18 @@ static void dcbm_submit_last(struct dcbm_transfer *transfer)
 bool dcbm_submit_group(struct dcbm_transfer *transfer)
 {
 	struct dcbm_channel *ch = transfer->ch;
-	bool sentinel = ch->quirks->trust == DCBM_TRUST_SENTINEL;
-	unsigned int room = ch->quirks->depth / ch->nr_transfers - sentinel;
-	unsigned int end = min(transfer->next + room, transfer->nr_descs);
+	unsigned int room = ch->quirks->depth / ch->nr_transfers;
+	unsigned int first = transfer->next;
+	unsigned int end = min(first + room, transfer->nr_descs);
 
-	/*
-	 * A driver still at work after the last callback may see the channel
-	 * idle and start the descriptors submitted so far: two chains, and the
-	 * sentinel covers the second only. So wait for the driver. Nothing is
-	 * in flight, so the wait loses no completion.
-	 */
-	if (sentinel)
-		dmaengine_synchronize(ch->chan);
-	transfer->first = transfer->next;
 	while (transfer->next < end &&
 	       dcbm_submit_next(transfer, transfer->next == end - 1))
 		;
-	if (transfer->next == transfer->first)
+	if (transfer->next == first)
 		return false;
-	if (transfer->next < end && !sentinel && !ch->quirks->issue_each)
+	if (transfer->next < end && !ch->quirks->issue_each)
 		dcbm_submit_last(transfer);
-	/* Without its sentinel the group is never issued, and times out. */
-	if (sentinel && !dcbm_submit_sentinel(transfer))
-		return true;
 	if (!ch->quirks->issue_each)
 		dma_async_issue_pending(ch->chan);
 	return true;
-}
-
-/**
- * dcbm_group_done() - end a group
- * @transfer: the transfer; all callbacks of its group have come
- *
- * If its sentinel failed, no descriptor of the group is complete.
- *
- * Context: any.
- */
-void dcbm_group_done(struct dcbm_transfer *transfer)
-{
-	struct dcbm_channel *ch = transfer->ch;
-	unsigned int i;
-
-	if (ch->quirks->trust == DCBM_TRUST_SENTINEL && ch->last.status)
-		for (i = transfer->first; i < transfer->next; i++)
-			transfer->descs[i].status = -EIO;
-	transfer->first = transfer->next;
 }

@@ -513,29 +513,6 @@ static void isolated_is_refused(struct kunit *test)
 }
 #endif
 
-#ifdef CONFIG_CONTIG_ALLOC
-/* Otherwise a source that waits would look like a page that cannot move. */
-static void contiguous_allocation_drains(struct kunit *test)
-{
-	struct folio *folio = folio_alloc(GFP_KERNEL, pageblock_order);
-	struct migrc_batch batch = {};
-	unsigned long start;
-	int err;
-
-	KUNIT_ASSERT_NOT_NULL(test, folio);
-	start = folio_pfn(folio);
-	INIT_LIST_HEAD(&batch.sources);
-	list_add(&folio->lru, &batch.sources);
-	set_bound(test, pageblock_nr_pages);
-	end_batch(test, &batch);
-	KUNIT_ASSERT_GE(test, migrc_quarantined(), pageblock_nr_pages);
-	err = alloc_contig_range(start, start + pageblock_nr_pages,
-				 ACR_FLAGS_NONE, GFP_KERNEL);
-	KUNIT_ASSERT_EQ(test, err, 0);
-	free_contig_range(start, pageblock_nr_pages);
-}
-#endif
-
 static bool begins(enum migrate_reason reason, unsigned long private)
 {
 	struct migrc_batch batch;
@@ -588,6 +565,32 @@ static void not_used(void *unused)
 {
 	static_branch_dec(&migrc_used);
 }
+
+#ifdef CONFIG_CONTIG_ALLOC
+/* Otherwise a source that waits would look like a page that cannot move. */
+static void contiguous_allocation_drains(struct kunit *test)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, pageblock_order);
+	struct migrc_batch batch = {};
+	unsigned long start;
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	start = folio_pfn(folio);
+	static_branch_inc(&migrc_used);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
+			0);
+	INIT_LIST_HEAD(&batch.sources);
+	list_add(&folio->lru, &batch.sources);
+	set_bound(test, pageblock_nr_pages);
+	end_batch(test, &batch);
+	KUNIT_ASSERT_GE(test, migrc_quarantined(), pageblock_nr_pages);
+	err = alloc_contig_range(start, start + pageblock_nr_pages,
+				 ACR_FLAGS_NONE, GFP_KERNEL);
+	KUNIT_ASSERT_EQ(test, err, 0);
+	free_contig_range(start, pageblock_nr_pages);
+}
+#endif
 
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
 static void file_that_is_pinned_is_flushed(struct kunit *test)

@@ -25,9 +25,10 @@
  *
  * The driver's name is the module parameter role, so that dcbm applies the
  * quirks of the driver of that name. As "xilinx-zynqmp-dma" it handles an error
- * like that driver: the descriptor completes as a success and all later ones
- * are dropped. With the parameter slave its devices also call themselves
- * controllers for peripherals, which they are not.
+ * like that driver: it does not copy the descriptors that were issued behind
+ * the failed one, and reports them as DMA_TRANS_ABORTED. With the parameter
+ * slave its devices also call themselves controllers for peripherals, which
+ * they are not.
  *
  * Life cycle of a descriptor:
  *
@@ -224,12 +225,18 @@ static void testdma_drop(struct testdma_chan *tc)
 
 static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
 {
-	if (strcmp(role, "xilinx-zynqmp-dma")) {
-		testdma_complete(tc, desc, DMA_TRANS_WRITE_FAILED);
-		return;
+	LIST_HEAD(aborted);
+
+	if (!strcmp(role, "xilinx-zynqmp-dma")) {
+		guard(spinlock_irqsave)(&tc->lock);
+		list_splice_init(&tc->issued, &aborted);
 	}
-	testdma_complete(tc, desc, DMA_TRANS_NOERROR);
-	testdma_drop(tc);
+	testdma_complete(tc, desc, DMA_TRANS_WRITE_FAILED);
+	while (!list_empty(&aborted)) {
+		desc = list_first_entry(&aborted, struct testdma_desc, node);
+		list_del(&desc->node);
+		testdma_complete(tc, desc, DMA_TRANS_ABORTED);
+	}
 }
 
 static void testdma_late_copy_fn(struct work_struct *work)
