@@ -82,7 +82,8 @@ def _build_and_publish(base: Source, configuration: Configuration, start: bytes,
 def _dpkg_flags(seconds: int) -> str:
     """Arguments for bindeb-pkg's dpkg-buildpackage: only our two packages, and a date of ours in the changelog.
 
-    Without -T there would also be a linux-libc-dev, which would replace the distribution's.
+    Without -T there would also be a linux-libc-dev, which would replace the distribution's. -d: the build dependencies
+    that mkdebian lists are those of any configuration.
     """
     edit = f"sed -i 's/>  .*/>  {naming.changelog_date(seconds)}/' debian/changelog"
-    return f'-Tbinary-image,binary-headers --hook-init="{edit}"'
+    return f'-d -Tbinary-image,binary-headers --hook-init="{edit}"'
