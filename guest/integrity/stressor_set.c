@@ -39,8 +39,13 @@ static bool move(struct worker *worker)
 		moveset_init(&set, NULL, mem->areas[0].pages * PAGE_BYTES, PAGE_BYTES);
 	/* Large batches test batch copies; small ones hit single pages at odd moments. */
 	span_pick(worker, &span, ~0u, 0, worker_random(worker, 4) ? UINT32_MAX : SPAN_PAGES);
-	/* One address a folio makes the largest batches; one a page also passes tail pages. */
-	if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
+	/*
+	 * One address a folio makes the largest batches; one a page also passes tail pages. But for each second address the
+	 * kernel tries a pinned hugetlb folio ten times, and so keeps the users away that would end the pin.
+	 */
+	if (span.area->traits & AREA_HUGETLB)
+		step = span_bytes(&span) < span.area->folio_bytes ? span_bytes(&span) : span.area->folio_bytes;
+	else if (worker_random(worker, 4) && span.area->folio_bytes <= span_bytes(&span))
 		step = span.area->folio_bytes;
 	moveset_retarget(&set, span_address(&span), span_bytes(&span), step);
 	moveset_move(&set, other_node(worker, &span), MPOL_MF_MOVE_ALL, 0);
