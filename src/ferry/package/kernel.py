@@ -83,7 +83,8 @@ def _dpkg_flags(seconds: int) -> str:
     """Arguments for bindeb-pkg's dpkg-buildpackage: only our two packages, and a date of ours in the changelog.
 
     Without -T there would also be a linux-libc-dev, which would replace the distribution's. -d: the build dependencies
-    that mkdebian lists are those of any configuration.
+    that mkdebian lists are those of any configuration. The Makefile's $(strip) leaves one of two blanks, so that
+    those before a changelog's date must be written otherwise.
     """
-    edit = f"sed -i 's/>  .*/>  {naming.changelog_date(seconds)}/' debian/changelog"
+    edit = rf"sed -i 's/> .*/>\x20\x20{naming.changelog_date(seconds)}/' debian/changelog"
     return f'-d -Tbinary-image,binary-headers --hook-init="{edit}"'
