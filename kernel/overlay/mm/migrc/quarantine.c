@@ -383,11 +383,14 @@ void migrc_set_bound(unsigned long pages)
 /**
  * migrc_apply_max_age() - rearm the worker after a write of migrc_max_age_ms
  *
+ * The worker stays armed after a drain by others, so also an empty quarantine
+ * needs this: migrc_quarantine() does not rearm it.
+ *
  * Context: process context.
  */
 void migrc_apply_max_age(void)
 {
-	if (migrc_quarantined())
+	if (delayed_work_pending(&migrc_drain_work))
 		migrc_drain_within(READ_ONCE(migrc_max_age_ms));
 }
 

@@ -70,19 +70,25 @@ static inline void end_batch(struct kunit *test, struct migrc_batch *batch)
 			0);
 }
 
-static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
-				       struct migrc_batch *outer, int nid)
+static inline void new_sources(struct kunit *test, unsigned int nr, int nid,
+			       struct migrc_batch *batch)
 {
-	struct migrc_batch batch = { .outer = outer };
-
-	INIT_LIST_HEAD(&batch.sources);
+	INIT_LIST_HEAD(&batch->sources);
 	while (nr--) {
 		struct folio *folio = __folio_alloc(GFP_KERNEL | __GFP_THISNODE,
 						    0, nid, NULL);
 
 		KUNIT_ASSERT_NOT_NULL(test, folio);
-		list_add(&folio->lru, &batch.sources);
+		list_add(&folio->lru, &batch->sources);
 	}
+}
+
+static inline void put_into_quarantine(struct kunit *test, unsigned int nr,
+				       struct migrc_batch *outer, int nid)
+{
+	struct migrc_batch batch = { .outer = outer };
+
+	new_sources(test, nr, nid, &batch);
 	end_batch(test, &batch);
 }
 

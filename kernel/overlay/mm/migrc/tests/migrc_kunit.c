@@ -329,6 +329,23 @@ static void quarantine_is_reclaimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
 }
 
+/* A drain by others leaves the worker armed for the age that held then. */
+static void quarantine_age_is_of_an_armed_worker(struct kunit *test)
+{
+	unsigned long deadline = jiffies + 10 * HZ;
+	struct migrc_batch batch = {};
+
+	put_into_quarantine(test, 1, NULL, numa_node_id());
+	__migrc_drain(MIGRC_DRAIN);
+	WRITE_ONCE(migrc_max_age_ms, 1);
+	migrc_apply_max_age();
+	new_sources(test, 1, numa_node_id(), &batch);
+	migrc_quarantine(&batch);
+	while (migrc_quarantined() && time_before(jiffies, deadline))
+		msleep(1);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+}
+
 /* kswapd drains the quarantine, but not less than a batch. */
 static void quarantine_balances(struct kunit *test)
 {
@@ -760,6 +777,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_bound_is_per_node),
 	KUNIT_CASE(quarantine_nested_batch_does_not_drain),
 	KUNIT_CASE(quarantine_is_reclaimed),
+	KUNIT_CASE(quarantine_age_is_of_an_armed_worker),
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
