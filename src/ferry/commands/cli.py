@@ -37,6 +37,7 @@ VERBS = (
     "ctl",
     "top",
     "metrics",
+    "splats",
     "completion",
     "man",
 )

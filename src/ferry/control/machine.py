@@ -151,9 +151,14 @@ def doubts(root: Path = SLASH) -> Iterator[Doubt]:
         yield Doubt("NUMA balancing moves pages at the same time", "sysctl kernel.numa_balancing=0")
     if (root / "proc/lockdep").exists():
         yield Doubt("the kernel was built for debugging (lockdep)", "boot one without CONFIG_LOCKDEP")
-    tainted = int(_text(root / "proc/sys/kernel/tainted") or 0)
-    if tainted & _FAILED:
+    if tainted := failed(root):
         yield Doubt(f"the kernel has warned or failed since it booted (tainted {tainted})", "dmesg, then reboot")
+
+
+def failed(root: Path = SLASH) -> int:
+    """The kernel's taint flags if it has warned or failed since it booted, also if the log has lost that; 0 if not."""
+    tainted = int(_text(root / "proc/sys/kernel/tainted") or 0)
+    return tainted if tainted & _FAILED else 0
 
 
 def _frequencies(root: Path) -> Iterator[Doubt]:

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of a Debian machine, one function each, called by the name of the link to this file.
+
+/mnt is the directory of the machine. state.json has `running`, `installed` (package -> version), `enabled`, and how the
+boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. `said` lists what was called.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+MACHINE, BOOT = Path("/mnt"), Path("/boot")
+STATE, ENV, MENU = MACHINE / "state.json", BOOT / "grub/grubenv", BOOT / "grub/grub.cfg"
+CONTROL, SETTINGS = Path("/sys/kernel/mm/migration"), Path("/etc/ferry/settings.conf")
+state = json.loads(STATE.read_text())
+
+
+def grubenv() -> dict[str, str]:
+    return dict(line.split("=", 1) for line in ENV.read_text().splitlines())
+
+
+def set_grubenv(**changes: str) -> None:
+    ENV.write_text("".join(f"{key}={value}\n" for key, value in {**grubenv(), **changes}.items() if value))
+
+
+def kernels() -> list[str]:
+    found = [path.name.removeprefix("vmlinuz-") for path in BOOT.glob("vmlinuz-*")]
+    return sorted(found, key=lambda release: release.replace("+", "!"), reverse=True)
+
+
+def uname(*words: str) -> int:
+    print(state["running"] if words == ("-r",) else "Linux")
+    return 0
+
+
+def dmesg() -> int:
+    print((MACHINE / "dmesg").read_text(), end="")
+    return 0
+
+
+def linux_version(action: str, *words: str) -> int:
+    print("\n".join(kernels() if action == "list" else [release for release in kernels() if release in words]))
+    return 0
+
+
+def dpkg_query(show: str, form: str, name: str) -> int:
+    if name in state["installed"]:
+        print("installed", name, state["installed"][name])
+    return 0 if name in state["installed"] else 1
+
+
+def apt_get(*words: str) -> int:
+    packages = [word for word in words if re.match(r"/|folio-ferry|linux-", word)]
+    offered = {package: Path(package).read_text().split() if package[0] == "/" else [package, "1"] for package in packages}
+    new = [package for package in offered.values() if state["installed"].get(package[0]) != package[1]]
+    if "--simulate" in words:
+        print("\n".join(["Reading package lists...", *(f"Inst {name} ({version} x)" for name, version in new)]))
+        return 0
+    if "install" in words:
+        state["installed"].update(dict(new))
+    elif "purge" in words:
+        state["installed"] = {name: one for name, one in state["installed"].items() if name not in packages}
+    for path in BOOT.glob("vmlinuz-*-ferry-*"):
+        path.unlink()
+    for name in state["installed"]:
+        if name.startswith("linux-image-"):
+            (BOOT / f"vmlinuz-{name.removeprefix('linux-image-')}").touch()
+    return update_grub()
+
+
+def grub_editenv(*words: str) -> int:
+    if words == ("list",):
+        print(ENV.read_text(), end="")
+    else:
+        set_grubenv(**{words[2]: ""})
+    return 0
+
+
+def grub_set_default(entry: str) -> int:
+    set_grubenv(saved_entry=entry)
+    return 0
+
+
+def grub_reboot(entry: str) -> int:
+    set_grubenv(next_entry=entry)
+    return 0
+
+
+def grub_probe(target: str, where: str) -> int:
+    print(state["grub"][target.removeprefix("--target=")])
+    return 0
+
+
+def update_grub() -> int:
+    drop_in = Path("/etc/default/grub.d/folio-ferry.cfg")
+    saved = drop_in.exists() and "GRUB_DEFAULT=saved" in drop_in.read_text()
+    name = "$menuentry_id_option 'gnulinux"
+    lines = [f"# default: {'saved' if saved else '0'}", f"menuentry 'Debian' --class os {name}-simple-UU' {{", "}",
+             f"submenu 'Advanced options for Debian' {name}-advanced-UU' {{"]
+    for release in kernels():
+        for kind in ("advanced", "recovery"):
+            lines += [f"\tmenuentry 'Debian, with Linux {release}' --class os {name}-{release}-{kind}-UU' {{", "\t}"]
+    MENU.write_text("\n".join([*lines, "}", ""]))
+    return 0
+
+
+def systemctl(*words: str) -> int:
+    action, *units = [word for word in words if not word.startswith("-")]
+    there = "folio-ferry" in state["installed"]
+    if action == "show":
+        print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState=inactive")
+    elif action == "is-enabled":
+        print("enabled" if state["enabled"] else "disabled")
+        return 0 if state["enabled"] else 1
+    elif action in ("enable", "disable"):
+        state["enabled"] = action == "enable"
+    elif action in ("start", "restart"):
+        return restore()
+    return 0
+
+
+def restore() -> int:
+    """What ferry-restore.service does."""
+    return subprocess.run(["ferry", "ctl", "restore", SETTINGS], check=False).returncode
+
+
+def shutdown(*words: str) -> int:
+    """The reboot: GRUB takes the entry for once, else the default."""
+    env = grubenv()
+    set_grubenv(next_entry="")
+    chosen = env.get("next_entry") or (env.get("saved_entry", "") if "default: saved" in MENU.read_text() else "")
+    releases = [re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", chosen) if chosen else kernels()[0]]
+    if "-ferry-" in releases[0] and state["first_boot"] == "panic":
+        default = env.get("saved_entry", "")
+        releases[0] = re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", default) if default else kernels()[0]
+    boot(releases[0])
+    return 0
+
+
+def boot(release: str) -> None:
+    """The kernel's log and control files as after a boot."""
+    ours = "-ferry-" in release
+    state["running"] = release
+    (MACHINE / "boot_id").write_text(f"{uuid.uuid4()}\n")
+    shutil.rmtree(CONTROL, ignore_errors=True)
+    line = state["first_boot"] if ours and state["first_boot"] not in ("panic", "hang") else ""
+    (MACHINE / "dmesg").write_text(f"[    0.000000] Linux version {release}\n" + (f"[    3.000000] {line}\n" if line else ""))
+    if ours and state["first_boot"] == "hang":
+        (MACHINE / "down").touch()
+    elif ours:
+        shutil.copytree(MACHINE / "control", CONTROL)
+        if state["enabled"] and SETTINGS.exists():
+            restore()
+
+
+def ferry(*words: str) -> int:
+    return subprocess.run([state["python"], "-BPm", "ferry", *words], check=False,
+                          env={**os.environ, "PYTHONPATH": state["src"], "FERRY_CACHE": "/tmp/ferry"}).returncode
+
+
+def main() -> int:
+    name, words = Path(sys.argv[0]).name, sys.argv[1:]
+    quiet = ("ferry", "uname", "dmesg", "dpkg-query", "linux-version", "grub-probe")
+    if name not in quiet and words[:1] not in (["list"], ["show"], ["is-enabled"], ["--simulate"]):
+        with (MACHINE / "said").open("a") as said:
+            said.write(" ".join([name, *words]) + "\n")
+    status: int = globals()[name.replace("-", "_")](*words)
+    if name in ("apt-get", "systemctl", "shutdown"):
+        STATE.write_text(json.dumps(state))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
