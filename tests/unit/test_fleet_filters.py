@@ -28,7 +28,8 @@ def menu(indent: str) -> str:
     lines += ["submenu 'Advanced options' $menuentry_id_option 'gnulinux-advanced-aa-bb' {"] if indent else []
     for release in ("7.3.4-ferry-board-2", OURS, "7.3.4+deb13-amd64"):
         for kind in ("advanced", "recovery"):
-            lines += [f"{indent}menuentry 'Linux {release}' {option} 'gnulinux-{release}-{kind}-aa-bb' {{", f"{indent}}}"]
+            name = f"gnulinux-{release}-{kind}-aa-bb"
+            lines += [f"{indent}menuentry 'Linux {release}' {option} '{name}' {{", f"{indent}}}"]
     return "\n".join([*lines, "}" if indent else "", "menuentry 'UEFI' $menuentry_id_option 'uefi-firmware' {", "}"])
 
 

@@ -21,6 +21,8 @@ from ferry import paths
 ANSIBLE = paths.repo_root() / "packaging/ansible"
 HERE = Path(__file__).parent / "fleet_machine"
 OURS, FORMER = "7.3.4-ferry-board", "7.3.4+deb13-cloud-amd64"
+MENU = "submenu 'x' $menuentry_id_option 'gnulinux-advanced-UU' {\n" + "".join(
+    f"\tmenuentry 'x' $menuentry_id_option 'gnulinux-{release}-advanced-UU' {{\n\t}}\n" for release in (OURS, FORMER))
 PROGRAMS = {"bin": ("uname", "dmesg", "linux-version", "dpkg-query", "apt-get", "systemctl", "ferry"),
             "sbin": ("grub-editenv", "grub-set-default", "grub-reboot", "grub-probe", "update-grub", "shutdown")}
 DIRECTORIES = ("etc/default/grub.d", "boot/grub", "sys/kernel/mm", "sbin", "bin", "cache", "tmp")
@@ -71,9 +73,11 @@ class Machine:
     def keeps_ours(self, version: str, settings: str) -> None:
         """As a rollout leaves it, except that no setting has been applied since the boot."""
         self.write(running=OURS, enabled=True, installed={f"linux-image-{OURS}": version, "folio-ferry": version})
-        files = {f"boot/vmlinuz-{OURS}": "", "etc/ferry/settings.conf": settings, "etc/ferry/off.conf": "migrator=off\nruns=0\n",
+        files = {f"boot/vmlinuz-{OURS}": "", "etc/ferry/settings.conf": settings,
+                 "etc/ferry/off.conf": "migrator=off\nruns=0\n",
                  "etc/default/grub.d/folio-ferry.cfg": (ANSIBLE / "roles/folio_ferry/files/grub.cfg").read_text(),
-                 "boot/grub/grubenv": f"saved_entry=gnulinux-advanced-UU>gnulinux-{OURS}-advanced-UU\n"}
+                 "boot/grub/grubenv": f"saved_entry=gnulinux-advanced-UU>gnulinux-{OURS}-advanced-UU\n",
+                 "boot/grub/grub.cfg": "# default: saved\n" + MENU}
         for name, text in files.items():
             (self.directory / name).parent.mkdir(exist_ok=True)
             (self.directory / name).write_text(text)
@@ -82,7 +86,8 @@ class Machine:
     @property
     def default(self) -> str:
         """The release of the kernel that GRUB starts."""
-        found = re.search(r"saved_entry=.*>gnulinux-(.+)-advanced-UU", (self.directory / "boot/grub/grubenv").read_text())
+        text = (self.directory / "boot/grub/grubenv").read_text()
+        found = re.search(r"saved_entry=.*>gnulinux-(.+)-advanced-UU", text)
         return found[1] if found else ""
 
     def said(self) -> list[str]:
@@ -125,12 +130,13 @@ class Fleet:
         hosts = {name: {**common, "stub_directory": str(one.directory), **one.variables}
                  for name, one in self.machines.items()}
         (self.home / "inventory.json").write_text(json.dumps({"folio_ferry": {"hosts": hosts}}))
-        settings = {"connection_plugins": HERE / "connection", "roles_path": ANSIBLE / "roles", "home": self.home / "ansible",
-                    "nocolor": True, "pipelining": True}
-        (self.home / "ansible.cfg").write_text("\n".join(["[defaults]", *(f"{key}={one}" for key, one in settings.items())]))
-        env = {**os.environ, "ANSIBLE_CONFIG": str(self.home / "ansible.cfg")}
-        return subprocess.run(["ansible-playbook", "-i", self.home / "inventory.json", playbook or self.all_at_once(), *words],
-                              capture_output=True, text=True, env=env, check=False, stdin=subprocess.DEVNULL)
+        settings = {"connection_plugins": HERE / "connection", "roles_path": ANSIBLE / "roles",
+                    "home": self.home / "ansible", "nocolor": True, "pipelining": True}
+        lines = ["[defaults]", *(f"{key}={one}" for key, one in settings.items())]
+        (self.home / "ansible.cfg").write_text("\n".join(lines))
+        env = {**os.environ, "ANSIBLE_CONFIG": str(self.home / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
+        command = ["ansible-playbook", "-i", self.home / "inventory.json", playbook or self.all_at_once(), *words]
+        return subprocess.run(command, capture_output=True, text=True, env=env, check=False, stdin=subprocess.DEVNULL)
 
     def all_at_once(self) -> Path:
         """The example's play without its batches."""
@@ -169,7 +175,7 @@ def test_a_machine_gets_the_kernel_keeps_it_and_returns(fleet: Fleet) -> None:
     order = ["update-grub", f"grub-set-default {former}", install, f"grub-reboot {ours}", f"grub-set-default {ours}"]
     assert [line for line in said if line in order] == order
     assert machine.state["running"] == OURS and machine.state["enabled"] and machine.default == OURS
-    assert (machine.control("migrator"), machine.control("mtcopy/threads"), machine.control("runs")) == ("mtcopy", "2", "1")
+    assert [machine.control(name) for name in ("migrator", "mtcopy/threads", "runs")] == ["mtcopy", "2", "1"]
     assert "migrator=off\n" in (machine.directory / "etc/ferry/off.conf").read_text()
 
     again = fleet.play()
@@ -182,7 +188,7 @@ def test_a_machine_gets_the_kernel_keeps_it_and_returns(fleet: Fleet) -> None:
     removed = fleet.play()
     assert removed.returncode == 0, removed.stdout
     assert machine.state["running"] == FORMER and machine.state["installed"] == {} and not machine.state["enabled"]
-    assert machine.default == "" and list((machine.directory / "etc").rglob("*ferry*")) == [machine.directory / "etc/ferry"]
+    assert machine.default == "" and [path.name for path in (machine.directory / "etc").rglob("*ferry*")] == ["ferry"]
     machine.said()
     again = fleet.play()
     assert again.returncode == 0 and recap(again, "one")["changed"] == 0, again.stdout
@@ -191,8 +197,8 @@ def test_a_machine_gets_the_kernel_keeps_it_and_returns(fleet: Fleet) -> None:
 
 def failures(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     """The last message of each machine that failed."""
-    return {name: json.loads(said)["msg"] for name, said in re.findall(r"^fatal: \[(\w+)\]: FAILED! => (\{.*\})$", done.stdout,
-                                                                       re.MULTILINE)}
+    found = re.findall(r"^fatal: \[(\w+)\]: FAILED! => (\{.*\})$", done.stdout, re.MULTILINE)
+    return {name: json.loads(said)["msg"] for name, said in found}
 
 
 WARNING = "WARNING: CPU: 1 PID: 77 at mm/migrate.c:1200 migrate_folio+0x5/0x10"

@@ -38,5 +38,5 @@ def _log(path: Path | None) -> str:
     try:
         return path.read_text(errors="replace")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="ferry splats reads the running kernel's log") \
-            from error
+        hint = "ferry splats, for the running kernel's log"
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint=hint) from error

@@ -68,7 +68,9 @@ def boot(disk: Path, checks: Mapping[str, str], console: Path, *, kvm: bool, tim
             raise _PowerCut
 
     with tempfile.TemporaryDirectory(prefix="ferry-second-disk-", dir=disk.parent) as scratch:
-        line = [*_command_line(disk, _second_disk(Path(scratch), checks, files), kvm), *direct]
+        second = _second_disk(Path(scratch), checks, files)
+        line = [*machine(disk, kvm), "-drive", f"file={second},format=raw,if=virtio,readonly=on",
+                "-nic", "none", "-no-reboot", *direct]
         power_cut = False
         try:
             proc.run(line, log=console, timeout=timeout_s, progress=on_line, env=qemu.ENVIRONMENT)
@@ -100,8 +102,11 @@ def make_ext4(content: Path, image: Path, label: str, size_mib: int, offset_byte
                   f"{size_mib}M"], env={"PATH": path})
 
 
-def _command_line(disk: Path, second: Path, kvm: bool) -> list[str | Path]:
-    """Two memory nodes of a CPU each. cache=unsafe: what the guest has written is in this machine's page cache."""
+def machine(disk: Path, kvm: bool) -> list[str | Path]:
+    """QEMU's command line of two memory nodes of a CPU each, without a network; the console is standard output.
+
+    cache=unsafe: what the guest has written is in this machine's page cache.
+    """
     accelerated = ["-machine", "q35,accel=kvm", "-cpu", "host"]
     line: list[str | Path] = [packages.QEMU]
     line += accelerated if kvm else ["-machine", "q35,accel=tcg", "-cpu", "max,-erms,-fsrm"]
@@ -109,7 +114,4 @@ def _command_line(disk: Path, second: Path, kvm: bool) -> list[str | Path]:
     for node in range(2):
         line += ["-object", f"memory-backend-ram,id=m{node},size=1G", "-numa", f"node,memdev=m{node},cpus={node}"]
     line += ["-drive", f"file={disk},format=raw,if=virtio,cache=unsafe"]
-    line += ["-drive", f"file={second},format=raw,if=virtio,readonly=on"]
-    return [*line, "-nic", "none", "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot"]
-
-
+    return [*line, "-display", "none", "-monitor", "none", "-serial", "stdio"]

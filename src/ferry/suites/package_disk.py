@@ -25,7 +25,8 @@ TOOLS = {"mmdebstrap": "mmdebstrap", "sfdisk": "fdisk", packages.QEMU: packages.
 """Programs that make the disk -> Debian's packages with them."""
 _SUITE = "trixie"
 _KERNEL = "linux-image-cloud-amd64"
-_INCLUDED = ("systemd-sysv", "udev", "kmod", "initramfs-tools", "zstd", "grub-pc", *tool.DEPENDS,
+# OpenSSH is for the suite fleet; without a network it only listens.
+_INCLUDED = ("systemd-sysv", "udev", "kmod", "initramfs-tools", "zstd", "grub-pc", "openssh-server", *tool.DEPENDS,
              f"{_KERNEL}/{_SUITE}-backports")
 _SIZE_MIB = 3072
 _BIOS_BOOT = "21686148-6449-6E6F-744E-656564454649"

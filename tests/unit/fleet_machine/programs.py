@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of a Debian machine, one function each, called by the name of the link to this file.
 
-/mnt is the directory of the machine. state.json has `running`, `installed` (package -> version), `enabled`, and how the
-boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. `said` lists what was called.
+/mnt is the directory of the machine. state.json has `running`, `installed` (package -> version), `enabled`, and how
+the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. `said` lists the calls.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def dpkg_query(show: str, form: str, name: str) -> int:
 
 def apt_get(*words: str) -> int:
     packages = [word for word in words if re.match(r"/|folio-ferry|linux-", word)]
-    offered = {package: Path(package).read_text().split() if package[0] == "/" else [package, "1"] for package in packages}
-    new = [package for package in offered.values() if state["installed"].get(package[0]) != package[1]]
+    offered = [Path(package).read_text().split() if package[0] == "/" else [package, "1"] for package in packages]
+    new = [package for package in offered if state["installed"].get(package[0]) != package[1]]
     if "--simulate" in words:
         print("\n".join(["Reading package lists...", *(f"Inst {name} ({version} x)" for name, version in new)]))
         return 0
@@ -113,7 +113,7 @@ def update_grub() -> int:
 
 
 def systemctl(*words: str) -> int:
-    action, *units = [word for word in words if not word.startswith("-")]
+    action = next(word for word in words if not word.startswith("-"))
     there = "folio-ferry" in state["installed"]
     if action == "show":
         print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState=inactive")
@@ -151,8 +151,10 @@ def boot(release: str) -> None:
     state["running"] = release
     (MACHINE / "boot_id").write_text(f"{uuid.uuid4()}\n")
     shutil.rmtree(CONTROL, ignore_errors=True)
-    line = state["first_boot"] if ours and state["first_boot"] not in ("panic", "hang") else ""
-    (MACHINE / "dmesg").write_text(f"[    0.000000] Linux version {release}\n" + (f"[    3.000000] {line}\n" if line else ""))
+    log = f"[    0.000000] Linux version {release}\n"
+    if ours and state["first_boot"] not in ("", "panic", "hang"):
+        log += f"[    3.000000] {state['first_boot']}\n"
+    (MACHINE / "dmesg").write_text(log)
     if ours and state["first_boot"] == "hang":
         (MACHINE / "down").touch()
     elif ours:

@@ -21,8 +21,8 @@ DOCUMENTATION = """
         vars: [{name: stub_directory}]
 """
 #: Directories of the machine's own, by name in its directory. All else is this machine's, and read-only.
-OWN = {"etc": "/etc", "boot": "/boot", "sys": "/sys", "sbin": "/usr/sbin", "bin": "/usr/local/bin", "cache": "/var/cache",
-       "tmp": "/tmp", ".": "/mnt"}
+OWN = {"etc": "/etc", "boot": "/boot", "sys": "/sys", "sbin": "/usr/sbin", "bin": "/usr/local/bin",
+       "cache": "/var/cache", "tmp": "/tmp", ".": "/mnt"}
 FILES = {"boot_id": "/proc/sys/kernel/random/boot_id", "tainted": "/proc/sys/kernel/tainted"}
 
 

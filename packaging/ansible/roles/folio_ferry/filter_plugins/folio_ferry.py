@@ -12,8 +12,8 @@ def grub_entry(menu: str, release: str) -> str:
 
     Entries are below a submenu, except with GRUB_DISABLE_SUBMENU.
     """
-    entry = re.search(rf"^(\s*)menuentry .* \$menuentry_id_option '(gnulinux-{re.escape(release)}-advanced-[^']+)'", menu,
-                      re.MULTILINE)
+    name = f"gnulinux-{re.escape(release)}-advanced-[^']+"
+    entry = re.search(rf"^(\s*)menuentry .* \$menuentry_id_option '({name})'", menu, re.MULTILINE)
     if not entry:
         return ""
     submenus = re.findall(r"^submenu .* \$menuentry_id_option '([^']+)'", menu[:entry.start()], re.MULTILINE)
@@ -27,7 +27,7 @@ def pending(files: list[str], installed: list[str]) -> list[str]:
 
 
 def differing(shown: str, wanted: str) -> list[str]:
-    """For each setting of a file for `ferry ctl restore` that `ferry ctl show --format json` shows otherwise, a line."""
+    """A line for each setting of a file for `ferry ctl restore` that `ferry ctl show --format json` shows otherwise."""
     files = json.loads(shown)["files"]
     pairs = [line.partition("=") for line in wanted.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     # The last one counts, as it does when they are written.
