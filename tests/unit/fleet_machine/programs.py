@@ -124,6 +124,8 @@ def systemctl(*words: str) -> int:
         state["enabled"] = action == "enable"
     elif action in ("start", "restart"):
         return restore()
+    elif action == "reboot":
+        reboot()
     return 0
 
 
@@ -132,8 +134,8 @@ def restore() -> int:
     return subprocess.run(["ferry", "ctl", "restore", SETTINGS], check=False).returncode
 
 
-def shutdown(*words: str) -> int:
-    """The reboot: GRUB takes the entry for once, else the default."""
+def reboot() -> None:
+    """GRUB takes the entry for once, else the default."""
     env = grubenv()
     set_grubenv(next_entry="")
     chosen = env.get("next_entry") or (env.get("saved_entry", "") if "default: saved" in MENU.read_text() else "")
@@ -142,7 +144,6 @@ def shutdown(*words: str) -> int:
         default = env.get("saved_entry", "")
         releases[0] = re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", default) if default else kernels()[0]
     boot(releases[0])
-    return 0
 
 
 def boot(release: str) -> None:
@@ -175,7 +176,7 @@ def main() -> int:
         with (MACHINE / "said").open("a") as said:
             said.write(" ".join([name, *words]) + "\n")
     status: int = globals()[name.replace("-", "_")](*words)
-    if name in ("apt-get", "systemctl", "shutdown"):
+    if name in ("apt-get", "systemctl"):
         STATE.write_text(json.dumps(state))
     return status
 
