@@ -7,6 +7,7 @@ Their disk is that of the suite `package`, on which a first boot installs a key 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,8 @@ def running(names: Sequence[str], disk: Disk, home: Path, logs: Path) -> Iterato
             log = stack.enter_context((logs / f"fleet-console-{guest.name}.log").open("wb"))
             line = [*package_boot.machine(image, disk.kvm), *network(guest.port)]
             process = subprocess.Popen([str(word) for word in line], stdin=subprocess.DEVNULL, stdout=log,
-                                       stderr=subprocess.STDOUT, env=qemu.ENVIRONMENT, start_new_session=True)
+                                       stderr=subprocess.STDOUT, env={**os.environ, **qemu.ENVIRONMENT},
+                                       start_new_session=True)
             stack.callback(proc.kill_group, process)
         yield guests
 

@@ -42,8 +42,8 @@ class Connection(ConnectionBase):
     def exec_command(self, cmd, in_data=None, sudoable=True):  # type: ignore[no-untyped-def]
         super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
         # Without /run and capabilities, no program of this machine that slips in reaches its init system.
-        line = ["bwrap", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev",
-                "--tmpfs", "/run"]
+        line = ["bwrap", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/"]
+        line += ["--dev", "/dev", "--tmpfs", "/run"]
         for name, place in {**OWN, **FILES}.items():
             line += ["--bind", str(self.machine / name), place]
         path = "/usr/local/bin:/usr/sbin:/usr/bin:/bin"
