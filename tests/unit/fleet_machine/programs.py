@@ -130,7 +130,9 @@ def systemctl(*words: str) -> int:
 
 
 def restore() -> int:
-    """What ferry-restore.service does."""
+    """What ferry-restore.service does, if its conditions hold."""
+    if not (CONTROL.exists() and SETTINGS.exists()):
+        return 0
     return subprocess.run(["ferry", "ctl", "restore", SETTINGS], check=False).returncode
 
 
@@ -160,7 +162,7 @@ def boot(release: str) -> None:
         (MACHINE / "down").touch()
     elif ours:
         shutil.copytree(MACHINE / "control", CONTROL)
-        if state["enabled"] and SETTINGS.exists():
+        if state["enabled"]:
             restore()
 
 
