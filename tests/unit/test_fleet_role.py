@@ -82,7 +82,8 @@ class Machine:
         for name, text in files.items():
             (self.directory / name).parent.mkdir(exist_ok=True)
             (self.directory / name).write_text(text)
-        shutil.copytree(self.directory / "control", self.directory / "sys/kernel/mm/migration")
+        shutil.copytree(self.directory / "control", self.directory / "sys/kernel/mm/migration",
+                        ignore=shutil.ignore_patterns("drain"))
 
     @property
     def default(self) -> str:
@@ -127,7 +128,7 @@ class Fleet:
         common = {"ansible_connection": "stub_machine", "ansible_python_interpreter": "/usr/bin/python3",
                   "ansible_become": False, "ansible_remote_tmp": "/tmp/ansible", "folio_ferry_release": OURS,
                   "folio_ferry_packages": str(self.home / "packages"), "folio_ferry_watch_s": 0,
-                  "folio_ferry_settings": str(self.home / "some.conf"), "folio_ferry_reboot_s": 30}
+                  "folio_ferry_settings": str(self.home / "some.conf"), "folio_ferry_reboot_s": 300}
         hosts = {name: {**common, "stub_directory": str(one.directory), **one.variables}
                  for name, one in self.machines.items()}
         (self.home / "inventory.json").write_text(json.dumps({"folio_ferry": {"hosts": hosts}}))

@@ -161,7 +161,8 @@ def boot(release: str) -> None:
     if ours and state["first_boot"] == "hang":
         (MACHINE / "down").touch()
     elif ours:
-        shutil.copytree(MACHINE / "control", CONTROL)
+        # Not the file that can only be written: without capabilities not even root reads it.
+        shutil.copytree(MACHINE / "control", CONTROL, ignore=shutil.ignore_patterns("drain"))
         if state["enabled"]:
             restore()
 
