@@ -311,11 +311,13 @@ static u64 locked_batches(void)
 static void locked_time_is_counted(struct kunit *test)
 {
 	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
-	u64 ns = atomic64_read(&ferry_locked[MR_SYSCALL].ns);
-	u64 batches = locked_batches(), began = local_clock();
+	u64 batches, ns, began;
 	LIST_HEAD(folios);
 
 	ferry_test_isolate_all(test, new_pages(test), &folios);
+	batches = locked_batches();
+	ns = atomic64_read(&ferry_locked[MR_SYSCALL].ns);
+	began = local_clock();
 	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
 					   &caller), 0);
 	batches = locked_batches() - batches;
