@@ -14,13 +14,11 @@
 #include <linux/mman.h>
 #include <linux/rmap.h>
 #include <linux/sched.h>
-#include <linux/sched/clock.h>
 #include <linux/swap.h>
 #include <linux/uaccess.h>
 #include <trace/events/migrate.h>
 #include <trace/events/pagemap.h>
 
-#include "../../ferry/internal.h"
 #include "fixture.h"
 
 /* The caller of a migration, and what it saw of its allocations. */
@@ -295,37 +293,6 @@ static void pinned_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.pfn, after.pfn);
 	KUNIT_EXPECT_EQ(test, before.bits, after.bits);
 	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
-}
-
-static u64 locked_batches(void)
-{
-	u64 sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < FERRY_LOCKED_BUCKETS; i++)
-		sum += atomic64_read(&ferry_locked[MR_SYSCALL].batches[i]);
-	return sum;
-}
-
-/* Folios that move in runs without a migrator have a locked time, too. */
-static void locked_time_is_counted(struct kunit *test)
-{
-	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
-	u64 batches, ns, began;
-	LIST_HEAD(folios);
-
-	ferry_test_isolate_all(test, new_pages(test), &folios);
-	batches = locked_batches();
-	ns = atomic64_read(&ferry_locked[MR_SYSCALL].ns);
-	began = local_clock();
-	KUNIT_EXPECT_EQ(test, migrate_list(&folios, caller_alloc, caller_put,
-					   &caller), 0);
-	batches = locked_batches() - batches;
-	ns = atomic64_read(&ferry_locked[MR_SYSCALL].ns) - ns;
-	KUNIT_EXPECT_GT(test, batches, 0);
-	KUNIT_EXPECT_LE(test, batches, DIV_ROUND_UP(PAGES, FERRY_RUN_FOLIOS));
-	KUNIT_EXPECT_GT(test, ns, 0);
-	KUNIT_EXPECT_LE(test, ns, local_clock() - began);
 }
 
 /* A list of folios that one of several tasks migrates. */
@@ -642,7 +609,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(no_node_is_the_own),
 	KUNIT_CASE(allocation_fails),
 	KUNIT_CASE(pinned_stay),
-	KUNIT_CASE(locked_time_is_counted),
 	KUNIT_CASE(two_tasks),
 	KUNIT_CASE(poisoned_meanwhile),
 	KUNIT_CASE(traced),

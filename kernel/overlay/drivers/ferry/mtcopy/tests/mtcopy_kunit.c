@@ -287,7 +287,7 @@ static void mtcopy_release_others(struct mtcopy_holder *holders)
 	}
 }
 
-/* A job with a helper; the CPU that it is to run on is idle only now and then. */
+/* Other CPUs are idle only now and then. */
 static struct mtcopy_job *mtcopy_job_with_helper(struct ferry_batch *batch)
 {
 	struct mtcopy_job *job;

@@ -262,7 +262,8 @@ TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 120)
 
 TEST_F_TIMEOUT(ferry, each_migrator_keeps_hugetlb, 120)
 {
-	static const enum memory anon[] = { HUGETLB }, file[] = { HUGETLB_FILE };
+	static const enum memory anon[] = { HUGETLB };
+	static const enum memory file[] = { HUGETLB_FILE };
 
 	if (!reserve_hugetlb(true)) {
 		reserve_hugetlb(false);
