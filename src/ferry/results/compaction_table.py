@@ -25,7 +25,7 @@ CPU = {"user_percent": "user %", "sys_percent": "sys %", "idle_percent": "idle %
 LISTED = {"wall_ms": "wall time\nms", "migrated": "migrated\npages", "copied_by_migrator": "copied by\na migrator",
           "hog_iterations": "hog\niterations", **CPU}
 OURS = {"hog_iterations_per_second": "hog\niterations/s", "sys_ms": "sys time\nms",
-        "thread_ms": "CPU time of\nthe thread, ms", "success_percent": "allocations that\nsucceeded, %",
+        "thread_ms": "CPU time of\nthe thread, ms", "success_percent": "succeeded\n% of allocations",
         "allocated": "blocks\nin all"}
 COLUMNS = LISTED | OURS
 
