@@ -9,6 +9,9 @@ from ferry.results import stats
 from ferry.results.document import Document, Ratio, Row
 from ferry.results.formats import Record, ratio_record
 
+#: Counts of samples whose length is a figure, too: a faster row has fewer. Plots and comparisons have their rates.
+COUNTS = frozenset({"hog_iterations"})
+
 
 def of(row: Row, key: str) -> Row:
     """The row with a further figure as its samples, as far as these have it, and the figure's key as its unit.
@@ -32,9 +35,9 @@ def ratio(row: Row, baseline: Row, key: str) -> Ratio | None:
 
 
 def compared(document: Document) -> list[str]:
-    """The keys of the further figures that are compared to the baseline's, in order."""
+    """The keys of the further figures that tell whether a row is better than the baseline, in order."""
     return list(dict.fromkeys(key for row in document["rows"] if "figures" in row for key in row.get("ratios", {})
-                              if key != row["unit"]))
+                              if key != row["unit"] and key not in COUNTS))
 
 
 def records(row: Row) -> Record:
