@@ -134,7 +134,7 @@ def test_the_guest_sets_the_speed_before_it_measures() -> None:
 
 
 def test_the_speed_beside_folios_of_1_gib_is_that_of_anonymous_memory() -> None:
-    case = dataclasses.replace(made_up.case(), folio_bytes=1 << 30, total_bytes=1 << 30, kind="hugetlb", engine_rate=4.0)
+    case = dataclasses.replace(made_up.case(), folio_bytes=1 << 30, total_bytes=1 << 30, kind="hugetlb", engine_rate=4)
     assert "--folio 2m --bytes 1048576k" in movebench.engine_speed(Path("/movebench"), case)
 
 
