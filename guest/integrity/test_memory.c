@@ -94,6 +94,17 @@ static void add_large(struct test_memory *mem, const char *name, size_t folio_by
 		report_absent(name, "the kernel makes no anonymous folios of this size");
 }
 
+/* The second half becomes shared memory, whose folios belong to a file. */
+static void share_half(char *base, size_t bytes)
+{
+	size_t private = (bytes / FOLIO_ALIGN + 1) / 2 * FOLIO_ALIGN;
+	int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_HUGETLB | __builtin_ctzl(FOLIO_ALIGN) << MAP_HUGE_SHIFT;
+
+	if (private < bytes &&
+	    mmap(base + private, bytes - private, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+		die(EXIT_FAILED, "cannot share %zu bytes of hugetlb folios: %m", bytes - private);
+}
+
 static void add_hugetlb(struct test_memory *mem)
 {
 	size_t bytes = area_bytes(mem->options);
@@ -106,7 +117,8 @@ static void add_hugetlb(struct test_memory *mem)
 		report_absent("hugetlb", "no reserve of hugetlb folios on both nodes");
 		return;
 	}
-	/* While a child shares a folio, a write takes another one, and the reserve has none for that. */
+	share_half(base, bytes);
+	/* While a child shares a private folio, a write takes another one, and the reserve has none for that. */
 	madvise(base, bytes, MADV_DONTFORK);
 	add_area(mem, (struct area){ .name = "hugetlb", .traits = AREA_HUGETLB, .folio_bytes = FOLIO_ALIGN,
 				     .base = base, .fd = -1 });

@@ -24,7 +24,7 @@ enum trait {
 	AREA_DISK = 4,		/* a file below --file, shared */
 	AREA_MERGEABLE = 8,		/* anonymous, with identical pages for KSM */
 	AREA_LARGE = 16,	/* anonymous, in large folios */
-	AREA_HUGETLB = 32,	/* private, in hugetlb folios: all or nothing of one is protected, or in a child */
+	AREA_HUGETLB = 32,	/* half private, half of a file, in hugetlb folios: all or nothing of one is protected */
 };
 
 /* Pages that fit in a worker's scratch memory and in a pipe of default size. */

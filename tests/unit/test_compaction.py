@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from matplotlib.figure import Figure
 
 from ferry import boards
 from ferry.bench import compactbench, compaction, compaction_plan, compaction_rows
@@ -18,7 +19,8 @@ from ferry.boards import load
 from ferry.errors import UsageError
 from ferry.kernel.build import Kernel
 from ferry.results import formats, plots, table
-from ferry.results.document import SCHEMA, CompactionRow, Document, label
+from ferry.results.compare import compare
+from ferry.results.document import SCHEMA, CompactionRow, Document, column, label
 from ferry.vm import guest_programs
 
 TIMES = {"stock": 200.0, "off": 200.0, "mtcopy2": 100.0, "runs": 50.0}
@@ -94,8 +96,10 @@ def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Pat
     assert (mtcopy["user_percent"], mtcopy["sys_percent"], mtcopy["idle_percent"]) == (40, 50, 10)
     assert mtcopy["thread_ms"] == 60 and mtcopy["hog_iterations"] == 1002 and mtcopy["allocated"] == 40
     assert mtcopy["unit"] == "ns_per_block" and mtcopy["median"] == pytest.approx(102e6 / 32)
+    assert mtcopy["hog_iterations_per_second"] == pytest.approx(9824, abs=1) and mtcopy["success_percent"] == 100
     assert ratios_of(mtcopy) == {"wall_ms": 2.0, "sys_ms": 1.0, "thread_ms": 1.0, "hog_iterations": 1.0,
-                                 "allocated": 1.0}
+                                 "hog_iterations_per_second": 2.0, "success_percent": 1.0, "allocated": 1.0}
+    assert mtcopy["figures"]["hog_iterations"] == [1000 + number for number in range(5)] * 2
     assert mtcopy["ratio_to_baseline"] == mtcopy["ratios"]["wall_ms"] and stock["ratio_to_baseline"] is None
     assert "ratios" not in stock and len(mtcopy["events"]) == len(mtcopy["samples"]) == 10
 
@@ -104,7 +108,7 @@ def test_more_hog_iterations_and_blocks_and_less_time_of_the_system_are_better(t
     better = {"hog_iterations": 2004, "system_ms": 25, "thread_ns": 30_000_000, "blocks_more": 48}
     row = by_label(filled(tmp_path, chosen(*WORDS), TIMES, of_ours=better))["off"]
     assert ratios_of(row) == {"wall_ms": 1.0, "sys_ms": 2.0, "thread_ms": 2.0, "hog_iterations": 2.0,
-                              "allocated": 2.0}
+                              "hog_iterations_per_second": 2.0, "success_percent": 1.0, "allocated": 2.0}
 
 
 def test_the_figure_of_a_clock_that_counts_is_instructions_for_each_page(tmp_path: Path) -> None:
@@ -113,13 +117,24 @@ def test_the_figure_of_a_clock_that_counts_is_instructions_for_each_page(tmp_pat
     stock, _, runs = document["rows"]
     assert stock["unit"] == "instructions_per_page" and stock["median"] == pytest.approx(204e6 / 9000)
     assert runs["ratio_to_baseline"] is not None and runs["ratio_to_baseline"]["median"] == pytest.approx(4)
-    assert len(plots.all_of(document)) == 3
+    assert [plot.caption.partition(":")[0] for plot in plots.all_of(document)] == [
+        "Ratio to stock", "idle, order 9, 128 MiB at a time", "idle, order 9, 128 MiB at a time",
+        "instructions a page of each sample (dots) and their median (bar). Lower is better.",
+        "Every sample over the rounds, relative to its row's median"]
 
 
 def test_a_kernel_that_makes_fewer_blocks_is_not_faster(tmp_path: Path) -> None:
-    document = filled(tmp_path, chosen(*WORDS), TIMES, blocks_got=16)
-    assert by_label(document)["off"]["median"] == pytest.approx(204e6 / 16)
+    document = filled(tmp_path, chosen(*WORDS), TIMES, of_ours={"blocks_got": 16})
+    off = by_label(document)["off"]
+    assert off["median"] == pytest.approx(204e6 / 16)
+    assert off["success_percent"] == 50 and ratios_of(off)["success_percent"] == 0.5
     assert "busy, order 9, off: in 10 samples some allocations failed" in document["warnings"]
+
+
+def test_kcompactd_is_asked_for_no_number_of_blocks(tmp_path: Path) -> None:
+    plan = chosen("--quick", "--workload", "proactive", "--migrator", "off")
+    row = by_label(filled(tmp_path, plan, TIMES, blocks_wanted=0))["off"]
+    assert row["success_percent"] is None and row["ratios"]["success_percent"] is None
 
 
 @pytest.mark.parametrize(("spoil", "said"), [
@@ -157,18 +172,55 @@ def test_percentages_of_no_time_are_none(tmp_path: Path) -> None:
     assert row["sys_percent"] is None and row["ratios"]["sys_ms"] is None and row["wall_ms"] is not None
 
 
-def test_the_table_has_the_form_of_the_mailing_list(tmp_path: Path) -> None:
+def test_the_first_table_is_that_of_the_mailing_list_and_the_second_is_ours(tmp_path: Path) -> None:
     document = filled(tmp_path, chosen("--quick", "--migrator", "mtcopy", "--order", "3,9"), TIMES)
     text = formats.render(table.output([document]), "markdown")
-    assert "| busy, order 3 · stock (baseline) |" in text and "hog, iterations" in text
-    (busy,) = [line for line in text.splitlines() if line.startswith("| busy, order 9 · mtcopy 2 |")]
-    assert busy.count("[") == 5 and "8,000" in busy
-    (idle,) = [line for line in text.splitlines() if line.startswith("| idle, order 9 · mtcopy 2 |")]
-    assert "| - |" in idle and "samples share boots" in text
+    listed, ours = (next(line for line in part.splitlines() if line.startswith("|  |"))
+                    for part in text.split("\n\n**"))
+    assert listed == ("|  | wall time, ms | migrated, pages | copied by, a migrator | hog, iterations | user % | sys % "
+                      "| idle % | ns a block |")
+    assert "sys time, ms" in ours and "hog, iterations/s" in ours and "succeeded, % of allocations" in ours
+    busy = [line for line in text.splitlines() if line.startswith("| busy, order 9 · mtcopy 2 |")]
+    assert [line.count("[") for line in busy] == [3, 5] and "8,000" in busy[0]
+    idle = [line for line in text.splitlines() if line.startswith("| idle, order 9 · mtcopy 2 |")]
+    assert all("| - |" in line for line in idle) and "samples share boots" in text
+    assert text.count("| busy, order 3 · stock (baseline) |") == 2
+
+
+def test_csv_and_plots_have_each_figure(tmp_path: Path) -> None:
+    document = filled(tmp_path, chosen("--quick", "--migrator", "mtcopy", "--order", "3,9"), TIMES)
     head, *records = formats.render(table.output([document]), "csv").splitlines()
-    assert "hog_iterations" in head and len(records) == 16
+    assert {"hog_iterations", "sys_ms", "sys_ms_ratio_ci95_low"} <= set(head.split(",")) and len(records) == 16
     assert formats.column_name(("idle, order 9", "", 4096, 1 << 26, 0, "9", 0.0)) == "idle, order 9\n64 MiB at a time"
-    assert len(plots.all_of(document)) == 2
+    drawn = plots.all_of(document)
+    assert sum("CPU that allocates" in plot.caption for plot in drawn) == 4 and len(drawn) == 10
+    (busy,) = [plot for plot in drawn if plot.caption.startswith("busy, order 9, 128 MiB at a time: ratio of each")]
+    assert ">iterations/s<" in busy.svg and ">allocations<" in busy.svg and ">worse than stock<" in busy.svg
+    (idle,) = [plot for plot in drawn if plot.caption.startswith("idle, order 9, 128 MiB at a time: ratio of each")]
+    assert "hog" not in idle.svg and ">iterations<" not in busy.svg
+
+
+def test_a_bar_has_the_parts_of_the_cpus_time(tmp_path: Path) -> None:
+    document = filled(tmp_path, chosen(*WORDS), TIMES, of_ours={"system_ms": 10, "idle_ms": 50})
+    axes = Figure().add_subplot()
+    plots.cpu_time(axes, document, column(document["rows"][0]))
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["stock", "off", "mtcopy 2", "runs"]
+    heights = {bars.get_label(): [bar.get_height() for bar in bars] for bars in axes.containers}
+    assert heights == {"user %": [40] * 4, "sys %": [50, 10, 10, 10], "idle %": [10, 50, 50, 50]}
+
+
+def test_a_run_that_leaves_less_to_others_is_a_regression(tmp_path: Path) -> None:
+    before = filled(tmp_path / "a", chosen(*WORDS), TIMES)
+    after = filled(tmp_path / "b", chosen(*WORDS), TIMES, of_ours={"hog_iterations": 700})
+    found = {entry["config"]: entry["verdict"] for entry in compare(before, after, 0.03)["rows"]}
+    assert found["runs"] == found["runs: wall time ms"] == found["runs: sys time ms"] == "same"
+    # The hog of a faster run has less time for its iterations, so these are not judged.
+    assert found["runs: hog iterations/s"] == "regression" and "runs: hog iterations" not in found
+    assert {entry["verdict"] for entry in compare(before, before, 0.03)["rows"]} == {"same"}
+    # A run of an older ferry has no such figures.
+    for row in before["rows"]:
+        del cast(dict[str, Any], row)["figures"]
+    assert [entry["config"] for entry in compare(before, after, 0.03)["rows"]] == ["off", "mtcopy 2", "runs"]
 
 
 def test_each_sample_is_from_a_boot_of_its_own_unless_quick(tmp_path: Path) -> None:

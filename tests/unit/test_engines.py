@@ -133,6 +133,11 @@ def test_the_guest_sets_the_speed_before_it_measures() -> None:
     assert "engine-speed" not in movebench.script(Path("/movebench"), sweep, (STOCK,), [])
 
 
+def test_the_speed_beside_folios_of_1_gib_is_that_of_anonymous_memory() -> None:
+    case = dataclasses.replace(made_up.case(), folio_bytes=1 << 30, total_bytes=1 << 30, kind="hugetlb", engine_rate=4)
+    assert "--folio 2m --bytes 1048576k" in movebench.engine_speed(Path("/movebench"), case)
+
+
 def test_the_script_computes_the_speed_from_what_the_kernel_counted(tmp_path: Path) -> None:
     """With a directory for the kernel's, and a command that copies 3 MB in 2 ms."""
     stats = tmp_path / "stats"

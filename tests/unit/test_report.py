@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 import made_up
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ferry.results import plots
 from ferry.results.report import html
@@ -45,6 +47,33 @@ def test_absolute_figures_are_plotted_only_where_they_mean_something(kind: str) 
 
 def test_the_same_document_gives_the_same_plots() -> None:
     assert plots.all_of(made_up.document()) == plots.all_of(made_up.document())
+
+
+def ratio_axes(*medians: float) -> Axes:
+    """The axes of the ratios of `kernel`, one a folio size, with intervals of a tenth about them."""
+    document = made_up.document()
+    document["rows"] = [row for row in document["rows"] if row["migrator"] in ("off", "kernel")]
+    for row, median in zip([row for row in document["rows"] if row["migrator"] == "kernel"], medians, strict=True):
+        row["ratio_to_baseline"] = {"median": median, "ci95": [0.9 * median, 1.1 * median]}
+    axes = Figure().add_subplot()
+    plots.ratios(axes, document)
+    return axes
+
+
+def test_half_and_double_are_equally_far_from_the_baseline() -> None:
+    axes = ratio_axes(0.5, 2)
+    heights = axes.transData.transform([(0, 0.5), (0, 1), (0, 2)])[:, 1]
+    assert heights[1] - heights[0] == pytest.approx(heights[2] - heights[1])
+    low, high = axes.get_ylim()
+    assert low < 0.45 and high > 2.2
+    (shade,) = [patch for patch in axes.patches if patch.get_label() == "worse than off"]
+    assert shade.get_extents().y1 == pytest.approx(heights[1])
+
+
+def test_a_ratio_of_0_is_on_the_plot() -> None:
+    axes = ratio_axes(0, 20)
+    middles = axes.containers[0].lines[0].get_ydata()
+    assert list(middles) == [plots.LEAST, 20] and axes.get_ylim()[0] < plots.LEAST
 
 
 def test_failed_samples_are_in_the_page_and_escaped() -> None:

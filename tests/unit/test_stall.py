@@ -17,7 +17,8 @@ from ferry.bench.plan import STOCK, Choice, configs
 from ferry.bench.stallbench import Load, Outcome, Sample
 from ferry.boards import load
 from ferry.errors import UsageError
-from ferry.results import formats, table
+from ferry.results import formats, plots, table
+from ferry.results.compare import compare
 from ferry.results.document import SCHEMA, Document, StallRow, label
 
 REDIS = """\
@@ -88,6 +89,15 @@ def test_the_table_shows_all_figures(tmp_path: Path) -> None:
     (runs,) = [line for line in text.splitlines() if line.startswith("| touch · runs |")]
     assert runs.count("[") == 6
     assert "p999_us" in formats.render(table.output([document]), "csv").splitlines()[0]
+
+
+def test_longer_waits_are_a_regression_whatever_the_requests(tmp_path: Path) -> None:
+    before, after = (filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, p99)}))
+                     for p99 in (200_000, 400_000))
+    found = {entry["config"]: entry["verdict"] for entry in compare(before, after, 0.05)["rows"]}
+    assert found == {"runs": "same", "runs: round trips/s": "same", "runs: p50 µs": "same",
+                     "runs: p99 µs": "regression", "runs: p99.9 µs": "regression", "runs: longest µs": "regression"}
+    assert [plot.caption[:7] for plot in plots.all_of(after)] == ["Ratio t", "touch, ", "Every s"]
 
 
 def locked(**files: int) -> Sample:

@@ -37,6 +37,14 @@ def test_more_throughput_is_better_and_less_cost_is_better() -> None:
     assert stats.ratio(twice, once) == {"median": 0.5, "ci95": [0.5, 0.5]}
 
 
+def test_a_sample_of_0_that_makes_a_ratio_no_number_leaves_none() -> None:
+    some, none = row([2.0] * 9 + [4.0]), row([0.0] + [2.0] * 9)
+    assert stats.ratio(some, none) is None
+    assert stats.ratio(none, some) == {"median": 1.0, "ci95": [0.75, 1.0]}
+    some["unit"] = none["unit"] = "p99_us"
+    assert stats.ratio(none, some) is None and stats.ratio(some, none) is not None
+
+
 def test_pairing_takes_out_the_drift_of_the_host() -> None:
     drift = np.linspace(1, 3, 12)
     ratio = stats.ratio(row(list(1.5 * drift)), row(list(drift)))

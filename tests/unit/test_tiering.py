@@ -18,7 +18,7 @@ from ferry.bench.tiering_rows import Run
 from ferry.boards import load
 from ferry.errors import UsageError
 from ferry.results import compare, formats, plots, report, table
-from ferry.results.document import SCHEMA, Document, TieringRow, label
+from ferry.results.document import SCHEMA, Document, Row, TieringRow, label
 
 TENANTS = ("tenants", "numab")
 OURS = configs(Choice(["off"], [2]))
@@ -150,19 +150,57 @@ def test_the_tables_show_all_figures_and_the_reasons(tmp_path: Path) -> None:
     document = good(tmp_path)
     text = formats.render(table.output([document]), "markdown")
     assert "| tenants, numab · off (baseline) |" in text and "p99.9 µs" in text
-    runs, by_reason = (line for line in text.splitlines() if line.startswith("| tenants, numab · runs |"))
-    assert runs.count("[") == 8
+    runs, tenants, by_reason = (line for line in text.splitlines() if line.startswith("| tenants, numab · runs |"))
+    assert runs.count("[") == 8 and tenants.startswith("| tenants, numab · runs | 1,002 · 1.996 [1.993, 1.998] |")
+    assert tenants.count("[") == 3
     assert by_reason == "| tenants, numab · runs | 2,000 | 4,000 | 6,000 |"
     header, *_ = formats.render(table.output([document]), "csv").splitlines()
-    assert {"policy", "promotions", "p999_us", "moved_for_demotion"} <= set(header.split(","))
+    assert {"policy", "promotions", "p999_us", "moved_for_demotion", "tenant_2", "tenant_2_ratio"} <= set(
+        header.split(","))
+
+
+def test_a_configuration_without_a_good_sample_is_in_the_table_of_the_tenants(tmp_path: Path) -> None:
+    document = of_ours(outcome(tmp_path, {"off": (1000, 800_000)}))
+    text = formats.render(table.output([document]), "markdown")
+    assert "| tenants, numab · runs | no sample | no sample | no sample |" in text
+    redis = cast(TieringRow, document["rows"][0]) | {"tenants": [], "device": "redis numab"}
+    document["rows"].append(cast(Row, redis))
+    assert table.grids(document)[1].rows == table.grids(document | {"rows": document["rows"][:2]})[1].rows
 
 
 def test_a_document_is_plotted_reported_and_compared(tmp_path: Path) -> None:
     document = good(tmp_path)
-    assert [plot.caption[:5] for plot in plots.all_of(document)] == ["Ratio", "Every"]
+    overview, figures, drift = plots.all_of(document)
+    assert (overview.caption[:5], drift.caption[:5]) == ("Ratio", "Every")
+    assert figures.caption.startswith("tenants numab, 320 MiB at a time: ratio of each figure to off: median and 95 %")
+    assert ">p99.9 µs<" in figures.svg and ">tenant 2<" in figures.svg and ">worse than off<" in figures.svg
     assert "pages that moved for each reason" in report.html([document], "made-up")
     entries = compare.compare(document, document, 0.05)["rows"]
-    assert [(entry["config"], entry["verdict"]) for entry in entries] == [("runs", "same")]
+    assert [entry["config"] for entry in entries[:3]] == ["runs", "runs: slowest tenant", "runs: p50 µs"]
+    assert len(entries) == 11 and {entry["verdict"] for entry in entries} == {"same"}
+
+
+def test_longer_waits_and_a_slower_tenant_are_regressions_however_many_touches_there_are(tmp_path: Path) -> None:
+    before = good(tmp_path)
+    after = of_ours(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 400_000)}))
+    found = {entry["config"]: entry["verdict"] for entry in compare.compare(before, after, 0.05)["rows"]}
+    assert found["runs"] == found["runs: tenant 1"] == "same" and found["runs: p99 µs"] == "regression"
+    cast(TieringRow, after["rows"][1])["figures"]["tenant_1"] = [400.0] * 10
+    found = {entry["config"]: entry["verdict"] for entry in compare.compare(before, after, 0.05)["rows"]}
+    assert found["runs: tenant 1"] == "regression" and found["runs: tenant 0"] == "same"
+
+
+def test_a_figure_of_0_in_either_run_is_unknown_or_a_loss(tmp_path: Path) -> None:
+    before = good(tmp_path)
+    after = of_ours(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}))
+    after_figures = cast(TieringRow, after["rows"][1])["figures"]
+    after_figures["promotions_per_second"], after_figures["shootdowns_per_1000_pages"] = [0.0] * 10, [0.0] * 10
+    found = {entry["config"]: entry for entry in compare.compare(before, after, 0.05)["rows"]}
+    assert found["runs: promotions/s"]["verdict"] == "regression"
+    assert found["runs: promotions/s"]["ratio"] == {"median": 0, "ci95": [0, 0]}
+    gone = found["runs: shootdowns per 1,000 pages"]
+    assert (gone["verdict"], gone["ratio"], gone["unit"]) == ("unknown", None, "shootdowns_per_1000_pages")
+    assert compare.compare(after, before, 0.05)["rows"][0]["verdict"] == "same"
 
 
 def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

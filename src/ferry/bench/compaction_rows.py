@@ -14,13 +14,12 @@ from ferry.bench.compactbench import Outcome
 from ferry.bench.compaction_plan import BUSY, PAGE, Group, Plan, Work
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import Config
-from ferry.results import stats
+from ferry.results import figures, stats
 from ferry.results.document import (
     CompactionRow,
     Document,
     Event,
     Failure,
-    Ratio,
     Row,
     Skip,
     baseline_of,
@@ -46,6 +45,15 @@ def copied(event: Event) -> float:
     return float(sum(value for key, value in event.items() if key.startswith("copied_")))
 
 
+def quotient(key: str, whole: str, scale: float) -> Callable[[Event], float | None]:
+    """A count by another one, times `scale`; None if the workload lacks one of them."""
+
+    def of(event: Event) -> float | None:
+        return scale * event[key] / event[whole] if key in event and event.get(whole) else None
+
+    return of
+
+
 FIGURES: dict[str, Callable[[Event], float | None]] = {
     "wall_ms": lambda event: event["wall_ns"] / 1e6,
     "migrated": lambda event: event["pgmigrate_success"],
@@ -54,12 +62,15 @@ FIGURES: dict[str, Callable[[Event], float | None]] = {
     "user_percent": percent("user_ms"),
     "sys_percent": percent("system_ms"),
     "idle_percent": percent("idle_ms"),
+    "hog_iterations_per_second": quotient("hog_iterations", "wall_ns", 1e9),
     "sys_ms": lambda event: event["system_ms"],
     "thread_ms": lambda event: event["thread_ns"] / 1e6,
+    "success_percent": quotient("blocks_got", "blocks_wanted", 100),
     "allocated": lambda event: event["blocks_got"] + event.get("blocks_more", 0),
 }
-#: Figures with a ratio to the baseline, and whether less of them is better.
-RATIOS = {"wall_ms": True, "sys_ms": True, "thread_ms": True, "hog_iterations": False, "allocated": False}
+#: Those with a ratio to the baseline.
+COMPARED = ("wall_ms", "hog_iterations", "hog_iterations_per_second", "sys_ms", "thread_ms", "success_percent",
+            "allocated")
 
 
 def fill(document: Document, plan: Plan, outcomes: Outcomes) -> None:
@@ -100,7 +111,8 @@ def row(plan: Plan, config: Config, work: Work, outcomes: Outcomes, unit: str) -
         ratio_to_baseline=None, failures=failures, workload=work.workload, order=work.order, runs=config.runs,
         device=work.name,
     )
-    return cast(CompactionRow, {**made, **{key: middle(events, of) for key, of in FIGURES.items()},
+    each = {key: [of(event) for _, event in events] for key, of in FIGURES.items()}
+    return cast(CompactionRow, {**made, **{key: middle(samples) for key, samples in each.items()}, "figures": each,
                                 "events": [{"boot": boot, **event} for boot, event in events]})
 
 
@@ -109,11 +121,10 @@ def value_of(event: Event, unit: str) -> float:
     return float(event["wall_ns"] / event["pgmigrate_success" if unit == "instructions_per_page" else "blocks_got"])
 
 
-def middle(events: list[tuple[int, Event]], of: Callable[[Event], float | None]) -> float | None:
+def middle(samples: list[float | None]) -> float | None:
     """The median of a figure over the samples; None if one lacks it."""
-    values = [of(event) for _, event in events]
-    known = [value for value in values if value is not None]
-    return stats.median(known) if known and len(known) == len(values) else None
+    known = [sample for sample in samples if sample is not None]
+    return stats.median(known) if known and len(known) == len(samples) else None
 
 
 def sort_out(outcome: Outcome, config: Config, plan: Plan, boot: int) -> tuple[list[Event], list[Failure]]:
@@ -143,21 +154,7 @@ def add_ratios(document: Document, one: CompactionRow) -> None:
     if baseline is None or is_baseline(document, one):
         return
     one["ratio_to_baseline"] = stats.ratio(one, baseline)
-    one["ratios"] = {key: ratio(one, baseline, key) for key in RATIOS}
-
-
-def ratio(one: CompactionRow, baseline: CompactionRow, key: str) -> Ratio | None:
-    """How much better a figure is than the baseline's; None if a sample lacks it or has 0."""
-    sides = [{(event["boot"], event["round"]): FIGURES[key](event) for event in side["events"]}
-             for side in (one, baseline)]
-    ours, theirs = sides[::-1] if RATIOS[key] else sides
-    found = {}
-    for at in ours.keys() & theirs.keys():
-        above, below = ours[at], theirs[at]
-        if not above or not below:
-            return None
-        found[at] = above / below
-    return stats.ratio_of(stats.groups_of(found)) if found else None
+    one["ratios"] = {key: figures.ratio(one, baseline, key) for key in COMPARED}
 
 
 def warnings(document: Document) -> list[str]:

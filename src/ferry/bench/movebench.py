@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.bench import guest_samples
-from ferry.bench.plan import CPU_MIGRATOR, STOCK, Case, Config, Plan, ends_words, size_argument
+from ferry.bench.plan import CPU_MIGRATOR, FOLIO_SIZES, STOCK, Case, Config, Plan, ends_words, size_argument
 from ferry.results.document import Failure
 from ferry.vm import guest_programs
 
@@ -90,9 +90,13 @@ def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
 
 
 def engine_speed(program: Path, case: Case) -> str:
-    """The shell line that measures the copy rate of one CPU and sets the speed of the device models."""
+    """The shell line that measures the copy rate of one CPU and sets the speed of the device models.
+
+    It copies anonymous memory, which has no folio of 1 GiB.
+    """
     script = guest_programs.script_line("engine-speed.sh", round(case.engine_rate * 1000))
-    moves = [str(program), "--folio", size_argument(case.folio_bytes), "--bytes", f"{case.total_bytes >> 10}k",
+    folio = size_argument(min(case.folio_bytes, FOLIO_SIZES["2m"]))
+    moves = [str(program), "--folio", folio, "--bytes", f"{case.total_bytes >> 10}k",
              "--samples", "2", "--warmup", "1", "--from", "0", "--to", "1", "--config",
              Config(CPU_MIGRATOR, "ferry", CPU_MIGRATOR).argument]
     return f'{script} "$FERRY_SHARE"/{case.name}.engine {shlex.join(moves)}'

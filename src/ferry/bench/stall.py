@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
@@ -17,8 +17,8 @@ from ferry.bench.stallbench import FIGURES, FOLIO_BYTES, Load, Outcome, Sample
 from ferry.boards import LOCAL, Board
 from ferry.errors import UsageError
 from ferry.kernel.build import Kernel
-from ferry.results import stats
-from ferry.results.document import Document, Failure, Ratio, Row, Skip, StallRow, is_baseline
+from ferry.results import figures, stats
+from ferry.results.document import Document, Failure, Row, Skip, StallRow, is_baseline
 from ferry.vm import qemu
 
 NAME = "stall"
@@ -143,7 +143,7 @@ def fill(document: Document, chosen: Plan, outcomes: Outcomes) -> None:
         baseline = next(one for one in rows if is_baseline(document, one))
         for one in rows:
             if one is not baseline:
-                one["ratios"] = {key: ratio(one, baseline, key) for key in FIGURES}
+                one["ratios"] = {key: figures.ratio(one, baseline, key) for key in FIGURES}
                 one["ratio_to_baseline"] = one["ratios"]["requests_per_second"]
         document["rows"] += rows
 
@@ -173,11 +173,3 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
     each = {key: [stallbench.locked_figures([sample]).get(key) for sample in good] for key in locked}
     return cast(StallRow, {**made, **{key: stallbench.median(good, key) for key in keys}, **locked, "ratios": {},
                            "figures": {key: [sample.figures[key] for sample in good] for key in keys} | each})
-
-
-def ratio(one: StallRow, baseline: StallRow, key: str) -> Ratio | None:
-    """How much better a figure is than the baseline's: above 1 is better, also for a time."""
-    unit = "ns" if key.endswith("_us") else "requests_per_second"
-    sides = [cast(Row, {**side, "unit": unit, "samples": cast(Mapping[str, Sequence[float]], side["figures"])[key]})
-             for side in (one, baseline)]
-    return stats.ratio(*sides)

@@ -13,8 +13,8 @@ from typing import cast
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import Config
 from ferry.bench.tierbench import RATES, TENANTS, TOTAL_BYTES, WAITS, Outcome, Sample
-from ferry.results import stats
-from ferry.results.document import COSTS, Document, Failure, Ratio, Row, Skip, TieringRow, is_baseline
+from ferry.results import figures, stats
+from ferry.results.document import Document, Failure, Row, Skip, TieringRow, is_baseline
 
 FOLIO_BYTES = 4 << 10
 #: Figures of every workload, by their keys in a row. The last one is missing in a sample without migrated pages.
@@ -78,12 +78,12 @@ def row(config: Config, case: Case, samples: int, runs: Sequence[Run]) -> Tierin
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
         ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=" ".join(case),
     )
-    figures = {key: [sample.figures.get(key) for _, sample in good] for key in keys_of(workload)}
-    each = [list(column) for column in zip(*(sample.tenants for _, sample in good), strict=True)]
+    each = {key: [sample.figures.get(key) for _, sample in good] for key in keys_of(workload)}
+    tenants = [list(column) for column in zip(*(sample.tenants for _, sample in good), strict=True)]
     return cast(TieringRow, {
-        **made, "policy": policy, **{key: middle(values) for key, values in figures.items()},
-        "tenants": [stats.median(column) for column in each], "by_reason": by_reason([one for _, one in good]),
-        "figures": figures | {f"tenant_{number}": column for number, column in enumerate(each)}, "ratios": {},
+        **made, "policy": policy, **{key: middle(values) for key, values in each.items()},
+        "tenants": [stats.median(column) for column in tenants], "by_reason": by_reason([one for _, one in good]),
+        "figures": each | {f"tenant_{number}": column for number, column in enumerate(tenants)}, "ratios": {},
     })
 
 
@@ -126,24 +126,5 @@ def add_ratios(one: TieringRow, baseline: TieringRow) -> None:
     """The ratios of the figures and of each tenant to the baseline's."""
     rates = [key for key in one["figures"] if key.endswith(("touches_per_second", "requests_per_second"))]
     tenants = [key for key in one["figures"] if key.startswith("tenant_")]
-    one["ratios"] = {key: ratio(one, baseline, key) for key in (*rates, *COMPARED, *tenants)}
+    one["ratios"] = {key: figures.ratio(one, baseline, key) for key in (*rates, *COMPARED, *tenants)}
     one["ratio_to_baseline"] = one["ratios"][one["unit"]]
-
-
-def ratio(one: TieringRow, baseline: TieringRow, key: str) -> Ratio | None:
-    """How much better a figure is than the baseline's: above 1 is better, also for a time or a number of interrupts.
-
-    None if a sample with 0 makes that no number, or if none of the samples stand side by side.
-    """
-    unit = "ns" if key.endswith("_us") or key.startswith("shootdowns") else "touches_per_second"
-    sides = [side(row, key, unit) for row in (one, baseline)]
-    divisor = sides[0] if unit in COSTS else sides[1]
-    return stats.ratio(*sides) if all(divisor["samples"]) else None
-
-
-def side(row: TieringRow, key: str, unit: str) -> Row:
-    """A row whose samples are another figure of the same samples, as far as these have it."""
-    values = [(at, value) for at, value in zip(row["sample_ids"], row["figures"].get(key, []), strict=False)
-              if value is not None]
-    return cast(Row, {**row, "unit": unit, "samples": [value for _, value in values],
-                      "sample_ids": [at for at, _ in values]})

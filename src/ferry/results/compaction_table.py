@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of `ferry bench compaction`, in the form of the mailing list's: modes down; time, pages and CPU across."""
+"""The tables of `ferry bench compaction`: modes down; across, the columns of the mailing list's table, then ours."""
 
 from __future__ import annotations
 
@@ -19,27 +19,35 @@ from ferry.results.document import (
 from ferry.results.formats import Grid, Record, figure, ratio_text
 
 NAME = "compaction"
-#: Key of a figure in a row, and the heading of its column.
-COLUMNS = {"wall_ms": "wall time\nms", "migrated": "migrated\npages", "copied_by_migrator": "copied by\na migrator",
-           "hog_iterations": "hog\niterations", "user_percent": "user %", "sys_percent": "sys %",
-           "idle_percent": "idle %", "thread_ms": "CPU time of\nthe thread, ms", "allocated": "blocks\nin all"}
+#: Key of a figure in a row, and the heading of its column. The parts of the CPU's time add up to all of it.
+CPU = {"user_percent": "user %", "sys_percent": "sys %", "idle_percent": "idle %"}
+#: All columns of the mailing list's table.
+LISTED = {"wall_ms": "wall time\nms", "migrated": "migrated\npages", "copied_by_migrator": "copied by\na migrator",
+          "hog_iterations": "hog\niterations", **CPU}
+OURS = {"hog_iterations_per_second": "hog\niterations/s", "sys_ms": "sys time\nms",
+        "thread_ms": "CPU time of\nthe thread, ms", "success_percent": "succeeded\n% of allocations",
+        "allocated": "blocks\nin all"}
+COLUMNS = LISTED | OURS
 
 
-def grid(document: Document) -> Grid:
-    """The table for people."""
-    rows = [[[row.get("device", ""), _name(document, row)], *(_cell(cast(CompactionRow, row), key) for key in COLUMNS),
-             _figure(row)] for row in document["rows"]]
-    unit = UNIT_NAMES[document["rows"][0]["unit"]] if document["rows"] else ""
-    title = f"compaction on {document['board']} ({KIND_NOTES[document['kind']]})"
-    return Grid(title, ["", *COLUMNS.values(), unit], rows, notes(document))
+def grids(document: Document) -> list[Grid]:
+    """The tables for people."""
+    rows = [cast(CompactionRow, row) for row in document["rows"]]
+    unit = UNIT_NAMES[rows[0]["unit"]] if rows else ""
+    on = f"{document['board']} ({KIND_NOTES[document['kind']]})"
+    listed = [[_name(document, row), *(_cell(row, key) for key in LISTED), _figure(row)] for row in rows]
+    ours = [[_name(document, row), *(_cell(row, key) for key in OURS)] for row in rows]
+    return [Grid(f"compaction on {on}", ["", *LISTED.values(), unit], listed, notes(document)),
+            Grid(f"CPU time and success of compaction on {on}", ["", *OURS.values()], ours)]
 
 
-def _name(document: Document, row: Row) -> str:
-    return f"{label(row)} (baseline)" if is_baseline(document, row) else label(row)
+def _name(document: Document, row: Row) -> list[str]:
+    name = f"{label(row)} (baseline)" if is_baseline(document, row) else label(row)
+    return [row.get("device", ""), name]
 
 
 def _cell(row: CompactionRow, key: str) -> list[str]:
-    value = cast(Mapping[str, float | None], row)[key]
+    value = cast(Mapping[str, float | None], row).get(key)
     if value is None:
         return ["-"]
     ratio = row.get("ratios", {}).get(key)
@@ -69,4 +77,4 @@ def notes(document: Document) -> list[str]:
 def extra(row: Row) -> Record:
     """The further columns of a line of CSV."""
     figures = cast(Mapping[str, float | None], row)
-    return {key: figures[key] for key in (*COLUMNS, "sys_ms")}
+    return {key: figures.get(key) for key in COLUMNS}

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from ferry.errors import UsageError
-from ferry.results import formats, stats
+from ferry.results import figures, formats, stats, table
 from ferry.results.document import (
-    COSTS,
     EVENTS,
     LOCAL,
     SCHEMA,
@@ -25,6 +24,7 @@ from ferry.results.document import (
     column,
     identity,
     is_baseline,
+    is_cost,
     label,
 )
 
@@ -42,6 +42,8 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
                if (entry := _entry(before, after, old.get(key), new.get(key), threshold))]
     entries += [entry for row in after["rows"] if (was := old.get(identity(row)))
                 for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
+    entries += [entry for key, row in new.items() if (was := old.get(key))
+                for entry in _further(before, after, was, row, threshold)]
     return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
             "basis": _basis(before), "warnings": _warnings(before, after), "rows": entries}
 
@@ -77,15 +79,14 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
     entry: dict[str, Any] = {"config": label(row), **_place(row), "unit": row["unit"], "ratio": None}
     if old is None or new is None:
         return entry | {"verdict": "new" if old is None else "missing"}
-    groups = _groups(before, old), _groups(after, new)
+    groups = _groups(before, old, old["unit"]), _groups(after, new, new["unit"])
     if not groups[1]:
         return entry | {"verdict": "failed"}
     if not groups[0]:
         return entry | {"verdict": "new"}
     if row["unit"] == EVENTS:
         return None
-    ratio = _better_by(groups[0], groups[1], before["kind"] != "emulated" and row["unit"] in COSTS)
-    return entry | {"ratio": ratio, "verdict": verdict(ratio, threshold)}
+    return entry | _judged(*groups, before["kind"] != "emulated" and is_cost(row["unit"]), threshold)
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -106,21 +107,37 @@ def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, An
     return entries
 
 
-def _groups(document: Document, row: Row) -> list[list[float]]:
-    """The figures to compare, one group per boot: ratios to the baseline where only those mean anything."""
+def _further(before: Document, after: Document, old: Row, new: Row, threshold: float) -> list[dict[str, Any]]:
+    """The entries of a row's further figures, as far as both runs have samples of them."""
+    entries = []
+    for key in dict.fromkeys([*figures.compared(before), *figures.compared(after)]):
+        was, now = figures.of(old, key), figures.of(new, key)
+        if was["samples"] and now["samples"] and key != new["unit"]:
+            name = table.heading(after, key).replace("\n", " ")
+            costs = before["kind"] != "emulated" and is_cost(key)
+            entries.append({"config": f"{label(new)}: {name}", **_place(new), "unit": key} | _judged(
+                _groups(before, old, key), _groups(after, new, key), costs, threshold))
+    return entries
+
+
+def _groups(document: Document, row: Row, key: str) -> list[list[float]]:
+    """The samples of a figure to compare, one group per boot: ratios to the baseline where only those mean anything."""
     if document["kind"] != "emulated" or row["unit"] == EVENTS:
-        return stats.groups_of(stats.by_boot(row))
+        return stats.groups_of(stats.by_boot(figures.of(row, key)))
     baseline = baseline_of(document, row)
-    return stats.paired_ratios(row, baseline) if baseline else []
+    return stats.paired_ratios(figures.of(row, key), figures.of(baseline, key)) if baseline else []
 
 
-def _better_by(old: list[list[float]], new: list[list[float]], costs: bool) -> Ratio:
-    return stats.ratio_between(old, new) if costs else stats.ratio_between(new, old)
+def _judged(old: list[list[float]], new: list[list[float]], costs: bool, threshold: float) -> dict[str, Any]:
+    """The ratio, above 1 if the new samples are better, or None if a sample of 0 makes it no number; the verdict."""
+    above, below = (old, new) if costs else (new, old)
+    ratio = stats.ratio_between(above, below) if above and below and all(stats.flat(below)) else None
+    return {"ratio": ratio, "verdict": verdict(ratio, threshold)}
 
 
-def verdict(ratio: Ratio, threshold: float) -> Verdict:
+def verdict(ratio: Ratio | None, threshold: float) -> Verdict:
     """Worse or better only where the interval excludes 1; a regression where it is worse by more than the threshold."""
-    if ratio["ci95"] is None:
+    if ratio is None or ratio["ci95"] is None:
         return "unknown"
     low, high = ratio["ci95"]
     if low <= 1 <= high:

@@ -21,8 +21,9 @@ EVENTS = "ipis_per_1000_pages"
 #: The phase of a row of `ferry bench breakdown` that is no phase but all of them.
 TOTAL = "total"
 
-#: Units in which a smaller figure is the better one.
+#: Units in which a smaller figure is the better one, and endings of the keys of such figures.
 COSTS = frozenset({"instructions_per_page", "ns", "ns_per_page", "ns_per_block", EVENTS})
+COST_ENDINGS = ("_us", "_ms", "shootdowns_per_1000_pages")
 
 #: Units in words; gbps is 10^9 bytes a second.
 UNIT_NAMES = {"gbps": "GB/s", "instructions_per_page": "instructions a page", "ns": "ns", "ns_per_page": "ns a page",
@@ -110,6 +111,10 @@ class Row(TypedDict):
     stall_max_us: NotRequired[float | None]
     stall_samples: NotRequired[list[dict[str, float | None]]]
     """Boot, round and the figures of each, by the keys of a StallRow; no percentiles if the thread never waited."""
+    figures: NotRequired[dict[str, list[float | None]]]
+    """Of every good sample, by the key of the figure: what was measured beside `samples`."""
+    ratios: NotRequired[dict[str, Ratio | None]]
+    """To the baseline's, by the key of the figure; above 1 is better. None or absent of the baseline itself."""
 
 
 class Skip(TypedDict):
@@ -176,6 +181,11 @@ def counts_threads(name: str) -> bool:
     return name not in ("off", "kernel", "memcpy", "dcbm", "auto")
 
 
+def is_cost(unit: str) -> bool:
+    """Whether less is better of a unit, or of the figure with this key."""
+    return unit in COSTS or unit.endswith(COST_ENDINGS)
+
+
 def identity(row: Row) -> tuple[str | float, ...]:
     """Rows of different runs with the same identity are the same measurement."""
     return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], row.get("phase", ""),
@@ -238,11 +248,9 @@ class TlbRow(Row, total=False):
     """To munmap(2) and mprotect(2), of all processes."""
     calls_per_second: float | None
     """By each process."""
-    ratios: dict[str, Ratio | None]
-    """Of the events "ipis" and "flushes" per 1,000 pages; above 1 there are fewer than the baseline's. Of all rows but
-    the baseline's, like the next two."""
     ipi_reduction: float | None
-    """The share of the baseline's IPIs that is gone."""
+    """The share of the baseline's IPIs that is gone. Of all rows but the baseline's, like the next one, and like
+    `ratios`: of the events "ipis" and "flushes" per 1,000 pages."""
     flush_reduction: float | None
     migrc: dict[str, int]
     """Its own counters; like all that follow, of rows with migrc."""
@@ -267,14 +275,13 @@ class StallRow(Row, total=False):
     locked_p99_us: float | None
     """The bound that the time with locked folios did not exceed in 99 % of these batches; None if that is above the
     kernel's last bound. Absent if there was no batch."""
-    figures: dict[str, list[float | None]]
-    """Of every good sample, by the key of the figure."""
-    ratios: dict[str, Ratio | None]
-    """By the key of the figure; above 1 is better."""
 
 
 class TieringRow(Row, total=False):
-    """A row of `ferry bench tiering`. Figures are medians over the samples; ratios are to the baseline's samples."""
+    """A row of `ferry bench tiering`. Figures are medians over the samples; ratios are to the baseline's samples.
+
+    `figures` and `ratios` also have each tenant, as `tenant_N`.
+    """
 
     policy: str
     touches_per_second: float | None
@@ -300,10 +307,6 @@ class TieringRow(Row, total=False):
     max_us: float | None
     by_reason: dict[str, int]
     """Pages that moved for each reason in all good samples together; none on the unpatched kernel."""
-    figures: dict[str, list[float | None]]
-    """Of every good sample, by the key of the figure; those of a tenant as `tenant_N`."""
-    ratios: dict[str, Ratio | None]
-    """By the key of the figure; above 1 is better."""
 
 
 class CompactionRow(Row, total=False):
@@ -318,16 +321,17 @@ class CompactionRow(Row, total=False):
     copied_by_migrator: float | None
     """Pages of these that a migrator copied."""
     hog_iterations: float | None
+    hog_iterations_per_second: float | None
     user_percent: float | None
     sys_percent: float | None
     idle_percent: float | None
     sys_ms: float | None
     thread_ms: float | None
     """CPU time of the thread that compacts. It is exact; /proc/stat counts ticks."""
+    success_percent: float | None
+    """Of the timed allocations."""
     allocated: float | None
     """Blocks that could be made in all, untimed ones included."""
-    ratios: dict[str, Ratio | None]
-    """By the key of the figure; above 1 is better. Of all rows but the baseline's."""
     events: list[Event]
     """Every good sample, as the guest printed it."""
 

@@ -121,6 +121,12 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}"
 
 
+def ratio_record(name: str, ratio: Ratio | None) -> Record:
+    """A ratio and its interval, as columns of a line of CSV."""
+    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
+    return {name: ratio and ratio["median"], f"{name}_ci95_low": low, f"{name}_ci95_high": high}
+
+
 def ratio_text(ratio: Ratio) -> str:
     """`1.720 [1.650, 1.800]`: the median of the ratio and its 95 % interval."""
     if ratio["ci95"] is None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ferry.results.document import COSTS, Ratio, Row
+from ferry.results.document import Ratio, Row, is_cost
 
 RESAMPLES = 9999
 #: Fewer tell too little of the spread: the interval of a bootstrap would be far too narrow.
@@ -53,15 +53,18 @@ def groups_of(samples: Mapping[tuple[int, int], float]) -> list[list[float]]:
 
 
 def paired_ratios(row: Row, baseline: Row) -> list[list[float]]:
-    """Per boot, how much better each sample is than the baseline's of the same boot and round (above 1 is better)."""
-    ours, theirs = by_boot(row), by_boot(baseline)
-    costs = row["unit"] in COSTS
-    ratios = {at: theirs[at] / ours[at] if costs else ours[at] / theirs[at] for at in ours.keys() & theirs.keys()}
-    return groups_of(ratios)
+    """Per boot, how much better each sample is than the baseline's of the same boot and round (above 1 is better).
+
+    None at all if a sample of 0 makes one of them no number.
+    """
+    sides = by_boot(row), by_boot(baseline)
+    above, below = sides[::-1] if is_cost(row["unit"]) else sides
+    shared = above.keys() & below.keys()
+    return groups_of({at: above[at] / below[at] for at in shared}) if all(below[at] for at in shared) else []
 
 
 def ratio(row: Row, baseline: Row) -> Ratio | None:
-    """The median of the paired ratios and its 95 % interval; None when no pair of samples exists."""
+    """The median of the paired ratios and its 95 % interval; None when there is no such ratio."""
     groups = paired_ratios(row, baseline)
     return ratio_of(groups) if groups else None
 

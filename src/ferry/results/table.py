@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ferry.results import breakdown_table, compaction_table, stall_table, tiering_table, tlb_table
+from ferry.results import breakdown_table, compaction_table, figures, stall_table, tiering_table, tlb_table
 from ferry.results.document import (
     KIND_NOTES,
     UNIT_NAMES,
@@ -18,10 +18,13 @@ from ferry.results.document import (
     label,
     stock_note,
 )
-from ferry.results.formats import Grid, Output, Record, column_name, figure, ratio_text, size_name
+from ferry.results.formats import Grid, Output, Record, column_name, figure, ratio_record, ratio_text, size_name
 
 #: The keys of a row that are one line of CSV as they are.
 PLAIN = ("kernel", "migrator", "threads", "channels", "folio_bytes", "total_bytes", "unit", "median", "mad")
+#: Of each bench with further figures, the headings of their columns by key.
+HEADINGS = {stall_table.NAME: stall_table.COLUMNS, tiering_table.NAME: tiering_table.COLUMNS,
+            compaction_table.NAME: compaction_table.COLUMNS}
 
 
 def output(documents: Sequence[Document]) -> Output:
@@ -39,6 +42,8 @@ def grids(document: Document) -> list[Grid]:
         return breakdown_table.grids(document)
     if document["bench"] == tiering_table.NAME:
         return tiering_table.grids(document)
+    if document["bench"] == compaction_table.NAME:
+        return compaction_table.grids(document)
     return [grid(document)]
 
 
@@ -48,8 +53,6 @@ def grid(document: Document) -> Grid:
         return tlb_table.grid(document)
     if document["bench"] == stall_table.NAME:
         return stall_table.grid(document)
-    if document["bench"] == compaction_table.NAME:
-        return compaction_table.grid(document)
     columns = sorted({column(row) for row in document["rows"]})
     cells = {(row_name(document, row), column(row)): row for row in document["rows"]}
     stalled = {column(row) for row in document["rows"] if stall_table.has_stalls(row)}
@@ -63,6 +66,11 @@ def grid(document: Document) -> Grid:
 def cells_of(row: Row | None, stalled: bool) -> list[list[str]]:
     """The cell of a row in one column, and the one beside it if the column has stalls."""
     return [cell(row), *([stall_table.beside(row)] if stalled else [])]
+
+
+def heading(document: Document, key: str) -> str:
+    """The name of a further figure: the heading of its column, or its key in words, such as `tenant 0`."""
+    return HEADINGS[document["bench"]].get(key, key.replace("_", " "))
 
 
 def row_name(document: Document, row: Row) -> str:
@@ -130,10 +138,7 @@ def engine_figures(row: Row) -> Record:
     """The further columns of a line of CSV, of rows with engines of a given speed."""
     if "engine_rate" not in row:
         return {}
-    ratio = row.get("ratio_to_sum")
-    low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
-    return {"engine_rate": row["engine_rate"], "ratio_to_sum": ratio and ratio["median"],
-            "ratio_to_sum_ci95_low": low, "ratio_to_sum_ci95_high": high}
+    return {"engine_rate": row["engine_rate"], **ratio_record("ratio_to_sum", row.get("ratio_to_sum"))}
 
 
 def record(document: Document, row: Row) -> Record:
@@ -157,4 +162,5 @@ def record(document: Document, row: Row) -> Record:
         **(tiering_table.extra(row) if document["bench"] == tiering_table.NAME else {}),
         **(compaction_table.extra(row) if document["bench"] == compaction_table.NAME else {}),
         **(breakdown_table.extra(row) if document["bench"] == breakdown_table.NAME else {}),
+        **figures.records(row),
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tables of `ferry bench tiering`: configurations down; speed, waiting and moves, then pages by reason, across."""
+"""The tables of `ferry bench tiering`: configurations down; users and moves, each tenant, pages by reason across."""
 
 from __future__ import annotations
 
@@ -14,16 +14,26 @@ NAME = "tiering"
 COLUMNS = {"slowest_touches_per_second": "slowest tenant", "p50_us": "p50 µs", "p99_us": "p99 µs",
            "p999_us": "p99.9 µs", "max_us": "longest µs", "promotions": "promoted\npages",
            "demotions": "demoted\npages", "promotions_per_second": "promotions/s", "shootdowns": "TLB\nshootdowns",
-           "shootdowns_per_1000_pages": "per 1,000\nmigrated pages"}
+           "shootdowns_per_1000_pages": "shootdowns per\n1,000 pages"}
 
 
 def grids(document: Document) -> list[Grid]:
-    """The tables for people; that of the reasons only if a kernel counted by reason."""
+    """The tables for people; that of the tenants if there are any, and of the reasons if a kernel counted by reason."""
     rows = [cast(TieringRow, row) for row in document["rows"]]
     title = f"tiering on {document['board']}: users of memory that changes tiers ({KIND_NOTES[document['kind']]})"
     body = [[_name(document, row), _rate(row), *(_cell(row, key) for key in COLUMNS)] for row in rows]
     main = Grid(title, ["", "touches/s or\nrequests/s", *COLUMNS.values()], body, notes(document))
-    return [main, *([_reasons(document, rows)] if any(row["by_reason"] for row in rows) else [])]
+    return [main, *([_tenants(document, rows)] if any(row["tenants"] for row in rows) else []),
+            *([_reasons(document, rows)] if any(row["by_reason"] for row in rows) else [])]
+
+
+def _tenants(document: Document, rows: list[TieringRow]) -> Grid:
+    places = {row.get("device"): range(len(row["tenants"])) for row in rows if row["tenants"]}
+    body = [[_name(document, row), *(_with_ratio(row, f"tenant_{number}", dict(enumerate(row["tenants"])).get(number))
+                                     for number in places[row.get("device")])]
+            for row in rows if row.get("device") in places]
+    return Grid(f"touches/s of each tenant, tiering on {document['board']} ({KIND_NOTES[document['kind']]})",
+                ["", *(f"tenant {number}" for number in max(places.values(), key=len))], body)
 
 
 def _reasons(document: Document, rows: list[TieringRow]) -> Grid:
@@ -70,4 +80,5 @@ def extra(row: Row) -> Record:
     """The further columns of a line of CSV."""
     values, one = cast(Mapping[str, float | None], row), cast(TieringRow, row)
     return {"policy": one["policy"], **{key: values.get(key) for key in COLUMNS},
+            **{f"tenant_{number}": touches for number, touches in enumerate(one["tenants"])},
             **{f"moved_for_{name}": pages for name, pages in one["by_reason"].items()}}

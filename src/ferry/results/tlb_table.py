@@ -91,17 +91,8 @@ def notes(document: Document) -> list[str]:
 
 def extra(row: Row) -> Record:
     """The columns of a CSV line that only this bench has."""
-    return {**{key: value for key, value in row.items() if key in FIGURES}, **_ratios(cast(TlbRow, row))}
-
-
-def _ratios(row: TlbRow) -> Record:
-    found: dict[str, float | None] = {}
-    for name, ratio in row.get("ratios", {}).items():
-        low, high = ratio["ci95"] if ratio and ratio["ci95"] else (None, None)
-        found |= {f"{name}_ratio": ratio and ratio["median"], f"{name}_ratio_ci95_low": low,
-                  f"{name}_ratio_ci95_high": high}
-    return found
+    return {key: value for key, value in row.items() if key in FIGURES}
 
 
 #: Keys of this bench's rows that hold one figure each, and those that name a row.
-FIGURES = TlbRow.__annotations__.keys() - Row.__annotations__.keys() - {"nodes", "events", "migrc", "ratios"}
+FIGURES = TlbRow.__annotations__.keys() - Row.__annotations__.keys() - {"nodes", "events", "migrc"}

@@ -35,7 +35,9 @@
  *
  * A hugetlb folio is a batch of its own, copied between its unmapping, which
  * flushes the TLBs, and its move. Its mark is the return value of
- * ferry_copy_hugetlb(), because folio->private has the flags of hugetlb.
+ * ferry_copy_hugetlb(), because folio->private has the flags of hugetlb. The
+ * callback of hugetlbfs consists of the same steps, and a file of hugetlbfs is
+ * written through mappings only.
  *
  * The mark (FERRY_FOLIO_COPIED) is a bit of the destination's migrate_info,
  * which exists only while the folio is on the list of destinations. The move
@@ -157,16 +159,6 @@ static bool ferry_buffers_idle(struct folio *src)
 	return true;
 }
 
-/*
- * An anonymous hugetlb folio moves by migrate_folio() as others do. Those of
- * hugetlbfs have a callback of their own.
- */
-static bool ferry_hugetlb_supported(struct folio *src)
-{
-	return folio_test_hugetlb(src) && folio_test_anon(src) &&
-	       !folio_contain_hwpoisoned_page(src);
-}
-
 /* This lists what may be copied early, so that anything new may not. */
 static bool ferry_supported(struct folio *dst, struct folio *src)
 {
@@ -174,7 +166,8 @@ static bool ferry_supported(struct folio *dst, struct folio *src)
 
 	/* hugetlb and movable_ops folios have a page type, others none. */
 	if (page_has_type(&src->page))
-		return ferry_hugetlb_supported(src);
+		return folio_test_hugetlb(src) &&
+		       !folio_contain_hwpoisoned_page(src);
 	if (folio_is_zone_device(src) || folio_is_zone_device(dst))
 		return false;
 	/* The move phase reports poison; a DMA engine may not even notice. */

@@ -130,7 +130,6 @@ struct ferry_locked {
 extern struct ferry_locked ferry_locked[FERRY_NR_REASONS];
 
 struct ferry_pages ferry_pages_sum(enum migrate_reason reason);
-void ferry_count_locked(enum migrate_reason reason, u64 ns);
 
 /* throttle.c */
 bool ferry_has_rate_limit(enum migrate_reason reason);

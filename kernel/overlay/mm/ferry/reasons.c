@@ -7,8 +7,9 @@
  * all reasons is pgmigrate_success of /proc/vmstat.
  *
  * The histogram of locked times has a batch in one bucket: the time from before
- * the lock of its first folio until after the unlock of the last. Only batches
- * that were gathered for a migrator have one.
+ * the lock of its first folio until after the unlock of the last. Batches that
+ * were gathered for a migrator have one, and parts of a batch that move in runs
+ * without a migrator, see mm/ferry_runs/batch.c.
  */
 
 #include <linux/migrate.h>

@@ -63,6 +63,7 @@ static u64 ferry_folio_ns;
  * @unmapped:	unmapped sources, not yet moved
  * @targets:	their destinations, in the same order
  * @nr_unmapped: their number
+ * @locked:	local_clock() before the first of them was locked
  * @nr_moved:	number of folios that were moved
  * @get_new_folio: allocates a destination
  * @put_new_folio: frees it, or NULL
@@ -77,6 +78,7 @@ struct ferry_runs_batch {
 	struct list_head unmapped;
 	struct list_head targets;
 	unsigned int nr_unmapped;
+	u64 locked;
 	unsigned int nr_moved;
 	new_folio_t *get_new_folio;
 	free_folio_t *put_new_folio;
@@ -367,6 +369,8 @@ static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 		       sorted);
 	if (!ferry_get_targets(batch, &run))
 		return false;
+	if (!batch->nr_unmapped)
+		batch->locked = local_clock();
 	if (!ferry_lock_run(batch, &run))
 		return true;
 	if (ferry_get_mapping(&run))
@@ -395,7 +399,7 @@ static unsigned int ferry_flush_folios(void)
 /* Flush and move the unmapped folios. The others stay in the lists. */
 static void ferry_move_unmapped(struct ferry_runs_batch *batch)
 {
-	u64 flush = local_clock(), move;
+	u64 flush = local_clock(), move, end;
 
 	try_to_unmap_flush();
 	migrc_batch_flush(batch->migrc);
@@ -403,8 +407,9 @@ static void ferry_move_unmapped(struct ferry_runs_batch *batch)
 	ferry_learn(&ferry_flush_ns, move - flush);
 	batch->nr_moved += __ferry_move_runs(&batch->unmapped, &batch->targets,
 					     batch->reason);
-	ferry_learn(&ferry_folio_ns,
-		    div_u64(local_clock() - move, batch->nr_unmapped));
+	end = local_clock();
+	ferry_learn(&ferry_folio_ns, div_u64(end - move, batch->nr_unmapped));
+	ferry_count_locked(batch->reason, end - batch->locked);
 }
 
 /*

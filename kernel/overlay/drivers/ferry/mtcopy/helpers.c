@@ -9,7 +9,8 @@
  * helpers. The search is bounded for the same reason: it checks only as many
  * CPUs as take a small part of the time of the copy. A CPU that was picked
  * looks idle until the helper runs, so a mark keeps other batches from picking
- * it too, until its helper ends.
+ * it too, until its helper ends. A CPU in a deep idle state runs its helper
+ * late: that helper claims less, and the caller does not wait for it.
  *
  * Life cycle: the module makes the orders when it loads, and makes them again
  * when a CPU goes online. Every batch reads them under RCU. An order that names

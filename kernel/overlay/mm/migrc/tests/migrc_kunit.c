@@ -342,7 +342,7 @@ static void quarantine_age_is_of_an_armed_worker(struct kunit *test)
 	new_sources(test, 1, numa_node_id(), &batch);
 	migrc_quarantine(&batch);
 	while (migrc_quarantined() && time_before(jiffies, deadline))
-		msleep(1);
+		msleep(20);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 }
 

@@ -227,6 +227,112 @@ static void mtcopy_no_late_writes(struct kunit *test)
 	mtcopy_batch_free(batch);
 }
 
+/* A task that keeps a CPU from running a helper. */
+struct mtcopy_holder {
+	struct task_struct *task;
+	struct completion held;
+	struct completion ended;
+	bool end;
+};
+
+static int mtcopy_hold_cpu(void *data)
+{
+	struct mtcopy_holder *holder = data;
+
+	scoped_guard(preempt) {
+		complete(&holder->held);
+		while (!READ_ONCE(holder->end))
+			cpu_relax();
+	}
+	complete(&holder->ended);
+	return 0;
+}
+
+/* All threads exist before the first one holds a CPU, maybe kthreadd's. */
+static struct mtcopy_holder *mtcopy_hold_others(struct kunit *test)
+{
+	struct mtcopy_holder *holders, *holder;
+	unsigned int cpu, here = smp_processor_id();
+
+	holders = kunit_kcalloc(test, nr_cpu_ids, sizeof(*holders), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, holders);
+	for_each_online_cpu(cpu) {
+		holder = &holders[cpu];
+		init_completion(&holder->held);
+		init_completion(&holder->ended);
+		holder->task = cpu == here ? NULL :
+			       kthread_create_on_cpu(mtcopy_hold_cpu, holder,
+						     cpu, "mtcopy_hold/%u");
+		KUNIT_ASSERT_FALSE(test, IS_ERR(holder->task));
+	}
+	for_each_online_cpu(cpu) {
+		holder = &holders[cpu];
+		if (!holder->task)
+			continue;
+		wake_up_process(holder->task);
+		wait_for_completion(&holder->held);
+	}
+	return holders;
+}
+
+static void mtcopy_release_others(struct mtcopy_holder *holders)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (!holders[cpu].task)
+			continue;
+		WRITE_ONCE(holders[cpu].end, true);
+		wait_for_completion(&holders[cpu].ended);
+	}
+}
+
+/* Other CPUs are idle only now and then. */
+static struct mtcopy_job *mtcopy_job_with_helper(struct ferry_batch *batch)
+{
+	struct mtcopy_job *job;
+	unsigned int round;
+
+	for (round = 0; round < 2000; round++) {
+		job = ferry_mtcopy_begin(batch, 1);
+		if (job && ferry_mtcopy_nr_helpers(job))
+			return job;
+		if (job)
+			ferry_mtcopy_end(job);
+		cond_resched();
+	}
+	return NULL;
+}
+
+/*
+ * A CPU in a deep idle state, or one that was taken since it was picked, runs
+ * its helper late. The caller copies all and does not wait.
+ */
+static void mtcopy_late_helper_delays_nothing(struct kunit *test)
+{
+	struct ferry_batch *batch = mtcopy_batch(test);
+	struct mtcopy_holder *holders;
+	struct mtcopy_job *job;
+
+	mtcopy_tuning.threads = 2;
+	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
+	mtcopy_batch_clear(batch);
+	migrate_disable();
+	job = mtcopy_job_with_helper(batch);
+	if (job) {
+		holders = mtcopy_hold_others(test);
+		ferry_mtcopy_start(job);
+		ferry_mtcopy_end(job);
+		KUNIT_EXPECT_TRUE(test, mtcopy_batch_complete(batch));
+		mtcopy_release_others(holders);
+	}
+	migrate_enable();
+	mtcopy_batch_free(batch);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "there is no other CPU");
+	KUNIT_EXPECT_NOT_NULL(test, job);
+}
+
 struct mtcopy_racer {
 	struct ferry_batch *batch;
 	struct completion done;
@@ -352,6 +458,7 @@ static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_picks_once),
 	KUNIT_CASE(mtcopy_nontemporal_words),
 	KUNIT_CASE(mtcopy_no_late_writes),
+	KUNIT_CASE(mtcopy_late_helper_delays_nothing),
 	KUNIT_CASE(mtcopy_many_callers),
 	KUNIT_CASE(mtcopy_helpers_idle),
 	KUNIT_CASE(mtcopy_search_bounded),

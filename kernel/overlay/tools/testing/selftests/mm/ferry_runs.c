@@ -551,6 +551,21 @@ TEST_F(runs, leave_what_single_folios_leave)
 	}
 }
 
+/* Without a migrator, too, the kernel counts how long folios are locked. */
+TEST_F(runs, locked_time_is_counted)
+{
+	const char *count = CONTROL "stats/reasons/syscall_or_cpuset/locked/"
+			    "count";
+	long batches;
+
+	ASSERT_EQ(PAGES, move(self->area[0], 0));
+	ASSERT_EQ(0, write_file(CONTROL "runs", "1"));
+	batches = read_number(count, "");
+	EXPECT_LE(0, batches);
+	EXPECT_EQ(PAGES, move(self->area[0], 1));
+	EXPECT_LT(batches, read_number(count, ""));
+}
+
 /* The knob is 0 or 1, and keeps its value when it rejects another. */
 TEST(knob_rejects_other_values)
 {

@@ -130,15 +130,18 @@ static uint64_t word_at(size_t i, unsigned int round)
 	return (i + 1) * 0x9e3779b97f4a7c15 + round;
 }
 
-enum memory { BASE_PAGES, THP, HUGETLB };
+/* Shared anonymous memory is that of a file. */
+enum memory { BASE_PAGES, THP, HUGETLB, HUGETLB_FILE };
 
 static uint64_t *map_memory(enum memory kind)
 {
+	int flags = kind == HUGETLB_FILE ? MAP_SHARED : MAP_PRIVATE;
+	bool hugetlb = kind == HUGETLB || kind == HUGETLB_FILE;
 	uint64_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS |
-				(kind == HUGETLB ? MAP_HUGETLB : 0), -1, 0);
+				flags | MAP_ANONYMOUS |
+				(hugetlb ? MAP_HUGETLB : 0), -1, 0);
 
-	if (memory != MAP_FAILED && kind != HUGETLB)
+	if (memory != MAP_FAILED && !hugetlb)
 		madvise(memory, BYTES,
 			kind == THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return memory;
@@ -259,13 +262,15 @@ TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 120)
 
 TEST_F_TIMEOUT(ferry, each_migrator_keeps_hugetlb, 120)
 {
-	static const enum memory kinds[] = { HUGETLB };
+	static const enum memory anon[] = { HUGETLB };
+	static const enum memory file[] = { HUGETLB_FILE };
 
 	if (!reserve_hugetlb(true)) {
 		reserve_hugetlb(false);
 		SKIP(return, "needs hugetlb folios on two memory nodes");
 	}
-	check_migrators(_metadata, kinds, ARRAY_SIZE(kinds));
+	check_migrators(_metadata, anon, ARRAY_SIZE(anon));
+	check_migrators(_metadata, file, ARRAY_SIZE(file));
 	EXPECT_TRUE(reserve_hugetlb(false));
 }
 
