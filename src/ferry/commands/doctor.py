@@ -72,8 +72,6 @@ REQUIREMENTS = (
     Requirement("debhelper", "dh_builddeb", "makes kernel packages", "ferry package"),
     Requirement("mmdebstrap", "mmdebstrap", "makes a Debian disk", "suite package"),
     Requirement("fdisk", "sfdisk", "makes a Debian disk", "suite package"),
-    Requirement("ansible-core", "ansible-playbook", "carries the role out", "suite fleet"),
-    Requirement("openssh-client", "ssh", "reaches the machines", "suite fleet"),
 )
 
 
