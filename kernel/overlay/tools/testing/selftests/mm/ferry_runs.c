@@ -25,6 +25,7 @@
 #include "kselftest_harness.h"
 
 #define CONTROL		"/sys/kernel/mm/migration/"
+#define LOCKED		CONTROL "stats/reasons/syscall_or_cpuset/locked/"
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define NUMA_BALANCING	"/proc/sys/kernel/numa_balancing"
 #define ZRAM		"/sys/block/zram0/"
@@ -554,8 +555,7 @@ TEST_F(runs, leave_what_single_folios_leave)
 /* Without a migrator, too, the kernel counts how long folios are locked. */
 TEST_F(runs, locked_time_is_counted)
 {
-	const char *count = CONTROL "stats/reasons/syscall_or_cpuset/locked/"
-			    "count";
+	const char *count = LOCKED "count";
 	long batches;
 
 	ASSERT_EQ(PAGES, move(self->area[0], 0));
