@@ -24,7 +24,7 @@ _ADDRESS = "127.0.0.1"
 _NETWORK = "[Match]\nType=ether\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
 #: The first boot, which is the last one that runs the script of a second disk and turns the machine off.
 PREPARE = {
-    "key": "install -D -m 600 id.pub /root/.ssh/authorized_keys",
+    "key": "install -D -m 600 id.pub ~root/.ssh/authorized_keys",
     "network": "install -D -m 644 ether.network /etc/systemd/network/ether.network",
     "services": "systemctl enable systemd-networkd ssh && systemctl disable ferry-test",
 }
