@@ -227,6 +227,7 @@ bool dcbm_try_recover(struct dcbm_channel *ch)
 /*
  * Has the driver of an abandoned channel been unbound, so that no callback can
  * come? The lock of the device is held from before the notification until then.
+ * idxd unregisters its device without it, when its queues have no driver.
  */
 static bool dcbm_is_unbound(const struct dcbm_channel *ch)
 {
