@@ -9,8 +9,9 @@
  * bound.
  *
  * Like idxd, the driver closes a queue before it removes the channel, drains it
- * afterwards, holds a mutex all the time, and frees the channel at the end. It
- * waits for a descriptor before that, so that queues in use are unbound at work.
+ * afterwards, holds a mutex all the time, and frees the channel at the end.
+ * Before that it waits for a descriptor, so that queues in use are unbound at
+ * work.
  */
 
 #include <linux/delay.h>
