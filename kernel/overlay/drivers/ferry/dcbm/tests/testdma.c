@@ -376,28 +376,12 @@ static enum dma_status testdma_status(struct dma_chan *chan,
 	return dma_cookie_status(chan, cookie, state);
 }
 
-/**
- * testdma_init_chan() - initialise a channel that is on no list yet
- * @td:	its device
- * @tc:	the channel
- */
-void testdma_init_chan(struct testdma *td, struct testdma_chan *tc)
-{
-	spin_lock_init(&tc->lock);
-	INIT_LIST_HEAD(&tc->submitted);
-	INIT_LIST_HEAD(&tc->issued);
-	INIT_WORK(&tc->work, testdma_work);
-	init_waitqueue_head(&tc->stop_wait);
-	tc->chan.device = &td->dma;
-	dma_cookie_init(&tc->chan);
-	INIT_LIST_HEAD(&tc->chan.device_node);
-}
-
 static void testdma_describe(struct testdma *td, struct device *dev)
 {
 	struct dma_device *dma = &td->dma;
 	unsigned int i;
 
+	td->work = testdma_work;
 	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
 	if (slave)
 		dma_cap_set(DMA_SLAVE, dma->cap_mask);

@@ -38,11 +38,13 @@ struct testdma_chan {
  * struct testdma - a device
  * @dma:	the device of dmaengine
  * @wq:		runs the works of its channels
+ * @work:	function of these works
  * @chans:	its channels, unless testdma_wq.c adds them
  */
 struct testdma {
 	struct dma_device dma;
 	struct workqueue_struct *wq;
+	work_func_t work;
 	struct testdma_chan chans[TESTDMA_MAX];
 };
 
@@ -51,10 +53,8 @@ static inline struct testdma_chan *to_testdma_chan(struct dma_chan *chan)
 	return container_of(chan, struct testdma_chan, chan);
 }
 
-/* testdma.c */
-void testdma_init_chan(struct testdma *td, struct testdma_chan *tc);
-
 /* testdma_wq.c */
+void testdma_init_chan(struct testdma *td, struct testdma_chan *tc);
 int testdma_wq_init(struct platform_device **providers, unsigned int nr,
 		    unsigned int queues);
 void testdma_wq_exit(void);

@@ -19,6 +19,7 @@
 #include <linux/platform_device.h>
 #include <linux/slab.h>
 
+#include "../../../dma/dmaengine.h"
 #include "testdma.h"
 
 #define TESTDMA_WQ_WAIT_MS	100
@@ -31,6 +32,23 @@ static DEFINE_MUTEX(testdma_wq_mutex);
 
 /* Queues that were unbound while they had descriptors. */
 atomic_t testdma_wq_busy;
+
+/**
+ * testdma_init_chan() - initialise a channel that is on no list yet
+ * @td:	its device
+ * @tc:	the channel
+ */
+void testdma_init_chan(struct testdma *td, struct testdma_chan *tc)
+{
+	spin_lock_init(&tc->lock);
+	INIT_LIST_HEAD(&tc->submitted);
+	INIT_LIST_HEAD(&tc->issued);
+	INIT_WORK(&tc->work, td->work);
+	init_waitqueue_head(&tc->stop_wait);
+	tc->chan.device = &td->dma;
+	dma_cookie_init(&tc->chan);
+	INIT_LIST_HEAD(&tc->chan.device_node);
+}
 
 static int testdma_wq_probe(struct platform_device *pdev)
 {
