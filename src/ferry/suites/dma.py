@@ -47,7 +47,7 @@ class Case:
     guest, whose number must change; `action` a function of dma-faults.sh, repeated under load. The evidence "actions"
     counts how often it succeeds. Rates are such that a fault is sure to happen, and that some transfers complete
     nevertheless: where a fault makes a channel hang, one in 50 descriptors. A case that is not `always` runs only if
-    the user names the suite.
+    the user names the suite. "least=N" in a setup asks for so great a change of the number.
     """
 
     name: str
@@ -62,6 +62,9 @@ class Case:
         return "|".join((self.name, self.setup, self.evidence, self.action))
 
 
+#: A thousand in a thorough run.
+_MANY = "least=$((most_folios/10))"
+_UNBOUND_BUSY = "/sys/kernel/debug/ferry_testdma/unbound_busy"
 _HITS_PREP = "/sys/kernel/debug/ferry_testdma/hits_prep"
 _INJECTED = "/sys/kernel/debug/fail_function/times"
 _FAILED_SLAB = "/sys/kernel/debug/failslab/times"
@@ -96,6 +99,14 @@ TESTDMA_CASES = (
     # A driver that reports errors.
     Case("a trusted driver, an error", "testdma ioatdma error=5", "errors"),
     Case("a trusted driver, a late completion", "hang_soon; testdma ioatdma late=50", "late_completions"),
+    # Like ioat, it stops its device before it unregisters it.
+    Case("a driver that stops its device, unbound at work", f"{_MANY}; nr_devices=2; testdma ioatdma late_ms=1 late=8",
+         "actions", "rebind_at_once", always=True),
+    # idxd: completions out of order, a short queue, and channels that come and go while the device stays.
+    Case("idxd: a queue unbound at work", f"{_MANY}; nr_devices=1; testdma idxd late_ms=1 late=8", _UNBOUND_BUSY,
+         "rebind_at_once", always=True),
+    Case("idxd: an error", "testdma idxd error=5", "errors"),
+    Case("idxd: a lost completion, and the queue unbound", "hang_soon; testdma idxd lost=50", "leaked_pages", "rebind"),
     # The quirk of this driver is known: its channels stay active although it aborts all descriptors behind an error.
     Case("a trusted driver, an error that aborts others", "testdma xilinx-zynqmp-dma error=5", "errors", always=True),
 )

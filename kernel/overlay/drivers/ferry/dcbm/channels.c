@@ -25,22 +25,18 @@
  * removed in the meantime. hotplug.c decides when channels are requested and
  * released.
  *
- * Locking: dcbm_mutex serialises all changes of the set of held channels, of
- * the devices knob and of the state that forbids a device's use. Claiming takes
- * no lock. Order: device lock or system_transition_mutex -> notifier chain ->
- * dcbm_mutex -> dma_list_mutex.
+ * Locking: dcbm_mutex serialises all changes of the set of held channels and of
+ * the devices knob. Claiming takes no lock. Order: device lock, lock of a
+ * driver or system_transition_mutex -> notifier chain -> dcbm_mutex ->
+ * dma_list_mutex.
  */
 
-#include <linux/amba/bus.h>
 #include <linux/bitmap.h>
 #include <linux/delay.h>
 #include <linux/device.h>
-#include <linux/device/bus.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/pci.h>
-#include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/topology.h>
@@ -50,8 +46,6 @@
 
 /* Far longer than a work needs from a callback to its end. */
 #define DCBM_QUIRK_DELAY_MS	20
-/* Devices whose drivers are being unbound at the same time. */
-#define DCBM_MAX_UNBINDING	8
 
 /* Serialises changes of the set of held channels, see "Locking" above. */
 DEFINE_MUTEX(dcbm_mutex);
@@ -65,79 +59,16 @@ char dcbm_devices[DCBM_DEVICES_LEN] = "all";
 /* Bits of the system sleeps under way, see hotplug.c; dcbm_mutex. */
 unsigned int dcbm_suspend_state;
 
-/* Without PCI there is not even a declaration of its bus. */
-const struct bus_type *const dcbm_buses[DCBM_MAX_BUSES + 1] = {
-	&platform_bus_type,
-#ifdef CONFIG_PCI
-	&pci_bus_type,
-#endif
-#ifdef CONFIG_ARM_AMBA
-	&amba_bustype,
-#endif
-};
-
 static struct dcbm_channel *dcbm_slots[DCBM_MAX_CHANNELS];
 /* Kept apart from the channels, because dcbm_order() runs before the claim. */
 static int dcbm_nids[DCBM_MAX_CHANNELS];
 static DECLARE_BITMAP(dcbm_held, DCBM_MAX_CHANNELS);
 static DECLARE_BITMAP(dcbm_claimed, DCBM_MAX_CHANNELS);
 
-static const struct device *dcbm_unbinding[DCBM_MAX_UNBINDING];
-/* Unbinding devices beyond these; above 0 no channel is requested. */
-static unsigned int dcbm_unbinding_more;
-
 /** dcbm_slot() - the channel in a slot; dcbm_mutex held, or the slot claimed */
 struct dcbm_channel *dcbm_slot(unsigned int slot)
 {
 	return dcbm_slots[slot];
-}
-
-/** dcbm_unbinding_add() - use no channel of a device; dcbm_mutex held */
-void dcbm_unbinding_add(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < DCBM_MAX_UNBINDING && dcbm_unbinding[i]; i++)
-		;
-	if (i < DCBM_MAX_UNBINDING)
-		dcbm_unbinding[i] = dev;
-	else
-		dcbm_unbinding_more++;
-}
-
-/** dcbm_unbinding_del() - undo dcbm_unbinding_add(); dcbm_mutex held */
-void dcbm_unbinding_del(const struct device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < DCBM_MAX_UNBINDING; i++) {
-		if (dcbm_unbinding[i] == dev) {
-			dcbm_unbinding[i] = NULL;
-			return;
-		}
-	}
-	if (dcbm_unbinding_more)
-		dcbm_unbinding_more--;
-}
-
-/*
- * A device must not be used while its driver is being unbound. On a bus that
- * hotplug.c does not watch, the driver could be unbound unnoticed, so its
- * channels are only used if it can outlive its clients.
- */
-static bool dcbm_device_usable(const struct dma_device *device)
-{
-	unsigned int i;
-
-	if (dcbm_unbinding_more)
-		return false;
-	for (i = 0; i < DCBM_MAX_UNBINDING; i++)
-		if (dcbm_unbinding[i] == device->dev)
-			return false;
-	for (i = 0; dcbm_buses[i]; i++)
-		if (device->dev->bus == dcbm_buses[i])
-			return true;
-	return device->device_release;
 }
 
 /* Does the devices knob choose the device? Slave controllers: see above. */
@@ -162,12 +93,6 @@ static bool dcbm_chan_usable(struct dma_chan *chan)
 {
 	struct dma_device *device = chan->device;
 
-	/* Not during its driver's probe(), whose failure is not notified. */
-	if (!device_is_bound(device->dev) || !dcbm_device_usable(device))
-		return false;
-	/* idxd: its channels are added and removed on a bus of their own. */
-	if (dma_has_cap(DMA_COMPLETION_NO_ORDER, device->cap_mask))
-		return false;
 	if (dcbm_bounces(dmaengine_get_dma_device(chan)))
 		return false;
 	return device->copy_align <= PAGE_SHIFT && dcbm_chosen(device);

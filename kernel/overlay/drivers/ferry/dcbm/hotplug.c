@@ -4,14 +4,13 @@
  *
  * dcbm requests channels when one of its migrators is selected and releases
  * them when another migrator is, or when the devices knob excludes them.
- * dmaengine has no way to ask a client for a channel back, and drivers do not
- * expect a client that holds channels all the time. So notifiers tell dcbm:
+ * Drivers do not expect a client that holds channels all the time. So notifiers
+ * tell dcbm:
  *
- *	driver unbound		dcbm releases the channels of the device before
- *				the driver is unbound, and looks for new ones
- *				when a driver was bound. It only uses channels
- *				of devices on other buses than the watched ones
- *				if the driver can outlive its clients.
+ *	channel added, removed	dcbm looks for new channels when a device or a
+ *				channel was added, and releases those that go,
+ *				because their driver is about to be unbound or
+ *				removes them.
  *	system sleep		dcbm releases all channels but the hung ones
  *				before anything is frozen, and requests them
  *				again after the wake-up: a suspended engine gets
@@ -24,17 +23,12 @@
  * Xen's suspend and kexec jump call no notifier that dcbm could use; they are
  * not meant for machines in operation.
  *
- * Life cycle of a device that is unbound: it is noted before its channels are
- * released, so that none is requested again, and forgotten when its driver is
- * gone.
- *
  * Locking: dcbm_mutex, see channels.c.
  */
 
 #include <linux/bits.h>
 #include <linux/cleanup.h>
 #include <linux/delay.h>
-#include <linux/device/bus.h>
 #include <linux/dmaengine.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -47,8 +41,8 @@
 
 #include "internal.h"
 
-/* How long an unbind waits for a device that has not completed. */
-#define DCBM_UNBIND_WAIT_MS	1000
+/* How long the removal of a hung channel waits for its device. */
+#define DCBM_REMOVAL_WAIT_MS	1000
 
 /*
  * Kinds of sleep, each from before tasks are frozen until they are thawed. Bits
@@ -157,7 +151,7 @@ ssize_t dcbm_show_devices(char *buf)
  */
 static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(DCBM_UNBIND_WAIT_MS);
+	unsigned long end = jiffies + msecs_to_jiffies(DCBM_REMOVAL_WAIT_MS);
 
 	while (!ch->lost && !dcbm_all_done(ch) && time_before(jiffies, end))
 		fsleep(USEC_PER_MSEC);
@@ -165,11 +159,12 @@ static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
 }
 
 /*
- * Release the channels of @dev, or all channels if it is NULL, even hung ones:
- * the driver goes whether its device has finished or not. Waits for batches in
+ * Release the channels of @device, or @chan, or all if both are NULL, even hung
+ * ones: they go whether the device has finished or not. Waits for batches in
  * flight, and for a limited time for hung channels.
  */
-static void dcbm_evict(const struct device *dev)
+static void dcbm_evict(const struct dma_device *device,
+		       const struct dma_chan *chan)
 {
 	unsigned int slot;
 
@@ -177,7 +172,8 @@ static void dcbm_evict(const struct device *dev)
 	for (slot = 0; slot < DCBM_MAX_CHANNELS; slot++) {
 		struct dcbm_channel *ch = dcbm_slot(slot);
 
-		if (!ch || (dev && ch->provider != dev))
+		if (!ch || (device && ch->chan->device != device) ||
+		    (chan && ch->chan != chan))
 			continue;
 		if (dcbm_unpublish(ch) || dcbm_wait_for_recovery(ch)) {
 			dcbm_channel_free(ch);
@@ -187,20 +183,6 @@ static void dcbm_evict(const struct device *dev)
 		dcbm_channel_detach(ch);
 		dcbm_abandon(ch);
 	}
-}
-
-static void dcbm_unbind_begin(const struct device *dev)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_unbinding_add(dev);
-	dcbm_evict(dev);
-}
-
-static void dcbm_unbind_end(const struct device *dev)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_unbinding_del(dev);
-	dcbm_hung_unbound(dev);
 }
 
 static void dcbm_refresh_fn(struct work_struct *work)
@@ -216,7 +198,7 @@ static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
 {
 	guard(mutex)(&dcbm_mutex);
 	dcbm_suspend_state |= DCBM_SHUTDOWN;
-	dcbm_evict(NULL);
+	dcbm_evict(NULL, NULL);
 	return NOTIFY_DONE;
 }
 
@@ -268,26 +250,32 @@ static int dcbm_notify_pm(struct notifier_block *nb, unsigned long event,
 
 static struct notifier_block dcbm_pm_nb = { .notifier_call = dcbm_notify_pm };
 
-static int dcbm_notify_bus(struct notifier_block *nb, unsigned long event,
+static int dcbm_notify_dma(struct notifier_block *nb, unsigned long event,
 			   void *data)
 {
+	const struct dma_device *device = data;
+	const struct dma_chan *chan = data;
+
 	switch (event) {
-	case BUS_NOTIFY_UNBIND_DRIVER:
-		dcbm_unbind_begin(data);
-		break;
-	case BUS_NOTIFY_UNBOUND_DRIVER:
-		dcbm_unbind_end(data);
-		break;
-	case BUS_NOTIFY_BOUND_DRIVER:
-		/* The driver may register with dmaengine later. */
+	case DMA_NOTIFY_DEVICE_ADDED:
+	case DMA_NOTIFY_CHAN_ADDED:
 		queue_work(system_dfl_wq, &dcbm_refresh_work);
+		break;
+	case DMA_NOTIFY_DEVICE_REMOVING:
+		scoped_guard(mutex, &dcbm_mutex) {
+			dcbm_evict(device, NULL);
+			dcbm_hung_unbinding(device->dev);
+		}
+		break;
+	case DMA_NOTIFY_CHAN_REMOVING:
+		scoped_guard(mutex, &dcbm_mutex)
+			dcbm_evict(NULL, chan);
 		break;
 	}
 	return NOTIFY_DONE;
 }
 
-/* One for each bus, because each is an entry of its list. */
-static struct notifier_block dcbm_bus_nbs[DCBM_MAX_BUSES];
+static struct notifier_block dcbm_dma_nb = { .notifier_call = dcbm_notify_dma };
 
 /** dcbm_notify_init() - register the notifiers. Return: 0 or an error */
 int dcbm_notify_init(void)
@@ -297,13 +285,8 @@ int dcbm_notify_init(void)
 	 * cannot be seen.
 	 */
 	unsigned int flags = lock_system_sleep();
-	unsigned int i;
-	int err = 0;
+	int err = dmaengine_register_notifier(&dcbm_dma_nb);
 
-	for (i = 0; !err && dcbm_buses[i]; i++) {
-		dcbm_bus_nbs[i].notifier_call = dcbm_notify_bus;
-		err = bus_register_notifier(dcbm_buses[i], &dcbm_bus_nbs[i]);
-	}
 	if (!err)
 		err = register_reboot_notifier(&dcbm_reboot_nb);
 	if (!err)
@@ -317,12 +300,9 @@ int dcbm_notify_init(void)
 /** dcbm_notify_exit() - unregister the notifiers; no channel is held */
 void dcbm_notify_exit(void)
 {
-	unsigned int i;
-
 	/* For a notifier that is not registered they return an error only. */
 	unregister_pm_notifier(&dcbm_pm_nb);
 	unregister_reboot_notifier(&dcbm_reboot_nb);
-	for (i = 0; dcbm_buses[i]; i++)
-		bus_unregister_notifier(dcbm_buses[i], &dcbm_bus_nbs[i]);
+	dmaengine_unregister_notifier(&dcbm_dma_nb);
 	cancel_work_sync(&dcbm_refresh_work);
 }

@@ -28,12 +28,13 @@
  *    the destinations and returns the channel to service. The unmapping leaves
  *    the content alone, because the CPU may have copied a folio beside those in
  *    flight since, and that folio may be in use.
- * 4. If the driver is unbound before that, the transfers are unmapped and the
- *    channel is freed. Behind an IOMMU the unmapping ends the device's access,
- *    so that the destinations can be freed, too. Otherwise they are leaked. It
- *    cannot be known that a device has no DMA under way: even one that must not
- *    write now, because its bus mastering is off, may continue when a driver
- *    turns that on again. Lost memory is better than DMA to memory in use.
+ * 4. If the channel goes before that, the transfers are unmapped, and the
+ *    channel is freed when its driver is unbound. Behind an IOMMU the unmapping
+ *    ends the device's access, so that the destinations can be freed, too.
+ *    Otherwise they are leaked. It cannot be known that a device has no DMA
+ *    under way: even one that must not write now, because its bus mastering is
+ *    off, may continue when a driver turns that on again. Lost memory is better
+ *    than DMA to memory in use.
  *
  * Leaked pages can neither be moved nor freed, so their memory block cannot go
  * offline any more. A message in the log tells how many they are.
@@ -42,8 +43,9 @@
  *
  * The module cannot be unloaded while a channel hangs.
  *
- * Locking: dcbm_hung_lock protects the list and the @unbound marks on it; order
- * dcbm_mutex -> dcbm_hung_lock. Folio locks are only tried.
+ * Locking: dcbm_hung_lock protects the list and the @unbinding marks on it;
+ * order dcbm_mutex -> dcbm_hung_lock. Folio locks and device locks are only
+ * tried.
  */
 
 #include <linux/bitmap.h>
@@ -222,13 +224,26 @@ bool dcbm_try_recover(struct dcbm_channel *ch)
 	return true;
 }
 
+/*
+ * Has the driver of an abandoned channel been unbound, so that no callback can
+ * come? The lock of the device is held from before the notification until then.
+ * idxd unregisters its device without it, when its queues have no driver.
+ */
+static bool dcbm_is_unbound(const struct dcbm_channel *ch)
+{
+	if (!ch->unbinding || !device_trylock(ch->provider))
+		return false;
+	device_unlock(ch->provider);
+	return true;
+}
+
 /* Return true when the channel hangs no more, or is freed. */
 static bool dcbm_check_hung(struct dcbm_channel *ch)
 {
 	if (!dcbm_put_all_sources(ch))
 		return false;
-	if (ch->unbound) {
-		/* No callback can come. */
+	if (dcbm_is_unbound(ch)) {
+		put_device(ch->provider);
 		kvfree(ch);
 	} else if (ch->chan && dcbm_all_done(ch)) {
 		dcbm_channel_recovered(ch);
@@ -281,7 +296,7 @@ static s64 dcbm_abandon_transfer(struct dcbm_transfer *transfer)
 }
 
 /**
- * dcbm_abandon() - free or leak the memory of a hung channel whose driver goes
+ * dcbm_abandon() - free or leak the memory of a hung channel that goes
  * @ch: the channel; its dmaengine channel has been released
  *
  * Context: process context, dcbm_mutex held; the driver is still bound.
@@ -292,6 +307,7 @@ void dcbm_abandon(struct dcbm_channel *ch)
 	s64 leaked = 0;
 
 	ch->chan = NULL;
+	get_device(ch->provider);
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++) {
 		if (transfer->busy)
@@ -308,19 +324,19 @@ void dcbm_abandon(struct dcbm_channel *ch)
 }
 
 /**
- * dcbm_hung_unbound() - a device's driver is unbound: no callback will come
- * @dev: the device
+ * dcbm_hung_unbinding() - the driver of abandoned channels is being unbound
+ * @provider: the device
  *
- * Context: process context, dcbm_mutex held.
+ * Context: process context, dcbm_mutex and the lock of the device held.
  */
-void dcbm_hung_unbound(const struct device *dev)
+void dcbm_hung_unbinding(const struct device *provider)
 {
 	struct dcbm_channel *ch;
 
 	guard(spinlock)(&dcbm_hung_lock);
 	list_for_each_entry(ch, &dcbm_hung_channels, list)
-		if (!ch->chan && ch->provider == dev)
-			ch->unbound = true;
+		if (!ch->chan && ch->provider == provider)
+			ch->unbinding = true;
 }
 
 /** dcbm_hung_exit() - stop the work; no channel hangs any more */

@@ -37,8 +37,6 @@
 #define DCBM_MAX_TRANSFERS	2
 /* Size of the "devices" knob's value. */
 #define DCBM_DEVICES_LEN	(PAGE_SIZE / 4)
-/* Watched buses: platform, PCI, AMBA. */
-#define DCBM_MAX_BUSES		3
 
 /**
  * enum dcbm_trust - why a driver's completion can be believed
@@ -160,7 +158,7 @@ struct dcbm_transfer {
  * @hung:	out of service until all callbacks have come
  * @lost:	a completion was false: nothing will tell when the device has
  *		stopped
- * @unbound:	its driver was unbound from the device
+ * @unbinding:	its driver is being unbound from the device
  * @list:	entry of hung.c's list
  * @nr_descs:	descriptors submitted since the channel is held
  * @bytes:	bytes of them
@@ -174,7 +172,7 @@ struct dcbm_transfer {
  */
 struct dcbm_channel {
 	struct dma_chan *chan;
-	const struct device *provider;
+	struct device *provider;
 	struct device *dev;
 	struct dcbm_engine *engine;
 	const struct dcbm_quirks *quirks;
@@ -186,7 +184,7 @@ struct dcbm_channel {
 	u64 last_done;
 	bool hung;
 	bool lost;
-	bool unbound;
+	bool unbinding;
 	struct list_head list;
 	u64 nr_descs;
 	u64 bytes;
@@ -365,9 +363,6 @@ extern struct mutex dcbm_mutex;
 extern struct wait_queue_head dcbm_wait;
 extern unsigned int dcbm_suspend_state;
 extern char dcbm_devices[DCBM_DEVICES_LEN];
-extern const struct bus_type *const dcbm_buses[DCBM_MAX_BUSES + 1];
-void dcbm_unbinding_add(const struct device *dev);
-void dcbm_unbinding_del(const struct device *dev);
 void dcbm_request_channels(void);
 bool dcbm_have_channels(void);
 void dcbm_release_channels(bool all);
@@ -386,7 +381,7 @@ bool dcbm_all_done(const struct dcbm_channel *ch);
 void dcbm_channel_hung(struct dcbm_channel *ch);
 bool dcbm_try_recover(struct dcbm_channel *ch);
 void dcbm_abandon(struct dcbm_channel *ch);
-void dcbm_hung_unbound(const struct device *dev);
+void dcbm_hung_unbinding(const struct device *provider);
 void dcbm_hung_exit(void);
 
 /* complete.c */

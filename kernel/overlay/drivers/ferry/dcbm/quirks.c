@@ -83,6 +83,19 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.driver = "switchtec_dma", .depth = 64, .done_means_idle = true,
 		.trust = DCBM_TRUST_NONE,
 	},
+	/*
+	 * A channel is a work queue. Descriptors complete in any order, each
+	 * with its own result, and only if it asked for an interrupt. prep()
+	 * returns NULL if the queue is full, since a series that this driver
+	 * stands on. A queue that is being unbound accepts no descriptor, and
+	 * completes those that it has. synchronize() waits until the device
+	 * has drained the queue, even for ever. terminate_all() drops the
+	 * callbacks while the device goes on.
+	 */
+	{
+		.driver = "idxd", .depth = 16, .issue_each = true,
+		.trust = DCBM_TRUST_RESULT,
+	},
 	/* Both report errors. Neither has a terminate_all(). */
 	{ .driver = "ioatdma", .depth = 64, .trust = DCBM_TRUST_RESULT },
 	{ .driver = "plx_dma", .depth = 64, .trust = DCBM_TRUST_RESULT },

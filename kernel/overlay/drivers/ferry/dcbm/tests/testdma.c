@@ -19,16 +19,19 @@
  *			otherwise be right already by chance
  *	prep		prep returns NULL
  *
- * hits_* count how often that happened. suspends counts the suspends of a
- * device, and channels_in_suspend the channels that a client held when a
- * suspend began and when it ended.
+ * hits_* count how often that happened, and unbound_busy how often a queue of
+ * testdma_wq.c was unbound while it had descriptors. suspends counts the
+ * suspends of a device, and channels_in_suspend the channels that a client held
+ * when a suspend began and when it ended.
  *
  * The driver's name is the module parameter role, so that dcbm applies the
  * quirks of the driver of that name. As "xilinx-zynqmp-dma" it handles an error
  * like that driver: it does not copy the descriptors that were issued behind
- * the failed one, and reports them as DMA_TRANS_ABORTED. With the parameter
- * slave its devices also call themselves controllers for peripherals, which
- * they are not.
+ * the failed one, and reports them as DMA_TRANS_ABORTED. As "ioatdma" it stops
+ * the device before it unregisters it. As "idxd" it completes out of order,
+ * only calls back those that asked for an interrupt, and testdma_wq.c adds the
+ * channels. With the parameter slave its devices also call themselves
+ * controllers for peripherals, which they are not.
  *
  * Life cycle of a descriptor:
  *
@@ -51,10 +54,9 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "../../../dma/dmaengine.h"
+#include "testdma.h"
 
 static char *role = "ferry_testdma";
 module_param(role, charp, 0444);
@@ -70,7 +72,8 @@ static bool slave;
 module_param(slave, bool, 0444);
 MODULE_PARM_DESC(slave, "the devices are slave DMA controllers, too");
 
-#define TESTDMA_MAX	16
+/* Size of a queue in the role "idxd": smaller than its clients would like. */
+#define TESTDMA_WQ_SIZE	8
 
 enum testdma_fault {
 	TESTDMA_ERROR,
@@ -108,32 +111,15 @@ struct testdma_desc {
 	size_t len;
 };
 
-struct testdma_chan {
-	struct dma_chan chan;
-	/* Protects both lists, and the cookies of chan. */
-	spinlock_t lock;
-	struct list_head submitted;
-	struct list_head issued;
-	struct work_struct work;
-	wait_queue_head_t stop_wait;
-	bool stop;
-};
-
-struct testdma {
-	struct dma_device dma;
-	struct workqueue_struct *wq;
-	struct testdma_chan chans[TESTDMA_MAX];
-};
-
 /* Delayed copies outlive devices. */
 static struct workqueue_struct *testdma_late_wq;
 static atomic_t testdma_nr_late;
 static struct platform_device *testdma_pdevs[TESTDMA_MAX];
 static struct dentry *testdma_dir;
 
-static struct testdma_chan *to_testdma_chan(struct dma_chan *chan)
+static bool testdma_is(const char *driver)
 {
-	return container_of(chan, struct testdma_chan, chan);
+	return !strcmp(role, driver);
 }
 
 static bool testdma_fails(enum testdma_fault fault)
@@ -156,20 +142,49 @@ static dma_cookie_t testdma_submit(struct dma_async_tx_descriptor *tx)
 	return dma_cookie_assign(tx);
 }
 
+/* Like idxd's: it issues the descriptor, or frees it. */
+static dma_cookie_t testdma_submit_wq(struct dma_async_tx_descriptor *tx)
+{
+	struct testdma_desc *desc = container_of(tx, struct testdma_desc, tx);
+	struct testdma_chan *tc = to_testdma_chan(tx->chan);
+	struct testdma *td = container_of(tx->chan->device, struct testdma,
+					  dma);
+	dma_cookie_t cookie;
+
+	scoped_guard(spinlock_irqsave, &tc->lock) {
+		if (tc->closed) {
+			kfree(desc);
+			return -ENXIO;
+		}
+		list_add_tail(&desc->node, &tc->issued);
+		cookie = dma_cookie_assign(tx);
+	}
+	queue_work(td->wq, &tc->work);
+	return cookie;
+}
+
+static bool testdma_is_full(struct testdma_chan *tc)
+{
+	guard(spinlock_irqsave)(&tc->lock);
+	return list_count_nodes(&tc->issued) >= TESTDMA_WQ_SIZE;
+}
+
 static struct dma_async_tx_descriptor *
 testdma_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
 	     unsigned long flags)
 {
 	struct testdma_desc *desc;
 
-	if (testdma_fails(TESTDMA_PREP))
+	if (testdma_fails(TESTDMA_PREP) ||
+	    (testdma_is("idxd") && testdma_is_full(to_testdma_chan(chan))))
 		return NULL;
 	desc = kzalloc_obj(*desc, GFP_NOWAIT);
 	if (!desc)
 		return NULL;
 	dma_async_tx_descriptor_init(&desc->tx, chan);
 	desc->tx.flags = flags;
-	desc->tx.tx_submit = testdma_submit;
+	desc->tx.tx_submit = testdma_is("idxd") ? testdma_submit_wq :
+						  testdma_submit;
 	desc->src = src;
 	desc->dst = dst;
 	desc->len = len;
@@ -198,6 +213,8 @@ static void testdma_call_back(struct testdma_chan *tc,
 {
 	struct dmaengine_result result = { .result = tx_result };
 
+	if (testdma_is("idxd") && !(desc->tx.flags & DMA_PREP_INTERRUPT))
+		return;
 	scoped_guard(spinlock_irqsave, &tc->lock)
 		dma_cookie_complete(&desc->tx);
 	dmaengine_desc_get_callback_invoke(&desc->tx, &result);
@@ -227,7 +244,7 @@ static void testdma_fail(struct testdma_chan *tc, struct testdma_desc *desc)
 {
 	LIST_HEAD(aborted);
 
-	if (!strcmp(role, "xilinx-zynqmp-dma")) {
+	if (testdma_is("xilinx-zynqmp-dma")) {
 		guard(spinlock_irqsave)(&tc->lock);
 		list_splice_init(&tc->issued, &aborted);
 	}
@@ -310,9 +327,12 @@ static struct testdma_desc *testdma_next(struct testdma_chan *tc)
 	struct testdma_desc *desc;
 
 	guard(spinlock_irqsave)(&tc->lock);
-	desc = list_first_entry_or_null(&tc->issued, struct testdma_desc, node);
-	if (desc)
-		list_del(&desc->node);
+	if (list_empty(&tc->issued))
+		return NULL;
+	if (testdma_is("idxd") && get_random_u32_below(2))
+		list_rotate_left(&tc->issued);
+	desc = list_first_entry(&tc->issued, struct testdma_desc, node);
+	list_del(&desc->node);
 	return desc;
 }
 
@@ -335,28 +355,25 @@ static void testdma_stop(struct testdma_chan *tc)
 	WRITE_ONCE(tc->stop, false);
 }
 
+static void testdma_synchronize(struct dma_chan *chan)
+{
+	if (testdma_is("idxd"))
+		flush_work(&to_testdma_chan(chan)->work);
+}
+
 static void testdma_free_chan(struct dma_chan *chan)
 {
-	testdma_stop(to_testdma_chan(chan));
+	if (!testdma_is("idxd"))
+		testdma_stop(to_testdma_chan(chan));
 }
 
 static enum dma_status testdma_status(struct dma_chan *chan,
 				      dma_cookie_t cookie,
 				      struct dma_tx_state *state)
 {
+	if (testdma_is("idxd"))
+		return DMA_OUT_OF_ORDER;
 	return dma_cookie_status(chan, cookie, state);
-}
-
-static void testdma_add_chan(struct testdma *td, struct testdma_chan *tc)
-{
-	spin_lock_init(&tc->lock);
-	INIT_LIST_HEAD(&tc->submitted);
-	INIT_LIST_HEAD(&tc->issued);
-	INIT_WORK(&tc->work, testdma_work);
-	init_waitqueue_head(&tc->stop_wait);
-	tc->chan.device = &td->dma;
-	dma_cookie_init(&tc->chan);
-	list_add_tail(&tc->chan.device_node, &td->dma.channels);
 }
 
 static void testdma_describe(struct testdma *td, struct device *dev)
@@ -364,17 +381,26 @@ static void testdma_describe(struct testdma *td, struct device *dev)
 	struct dma_device *dma = &td->dma;
 	unsigned int i;
 
+	td->work = testdma_work;
 	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
 	if (slave)
 		dma_cap_set(DMA_SLAVE, dma->cap_mask);
 	dma->dev = dev;
 	dma->device_prep_dma_memcpy = testdma_prep;
 	dma->device_issue_pending = testdma_issue;
+	dma->device_synchronize = testdma_synchronize;
 	dma->device_free_chan_resources = testdma_free_chan;
 	dma->device_tx_status = testdma_status;
 	INIT_LIST_HEAD(&dma->channels);
-	for (i = 0; i < channels; i++)
-		testdma_add_chan(td, &td->chans[i]);
+	if (testdma_is("idxd")) {
+		dma_cap_set(DMA_PRIVATE, dma->cap_mask);
+		dma_cap_set(DMA_COMPLETION_NO_ORDER, dma->cap_mask);
+		return;
+	}
+	for (i = 0; i < channels; i++) {
+		testdma_init_chan(td, &td->chans[i]);
+		list_add_tail(&td->chans[i].chan.device_node, &dma->channels);
+	}
 }
 
 static int testdma_probe(struct platform_device *pdev)
@@ -396,25 +422,32 @@ static int testdma_probe(struct platform_device *pdev)
 	return err;
 }
 
+static void testdma_stop_all(struct testdma *td)
+{
+	struct dma_chan *chan;
+
+	list_for_each_entry(chan, &td->dma.channels, device_node)
+		testdma_stop(to_testdma_chan(chan));
+}
+
 static void testdma_remove(struct platform_device *pdev)
 {
 	struct testdma *td = platform_get_drvdata(pdev);
-	unsigned int i;
 
+	if (testdma_is("ioatdma"))
+		testdma_stop_all(td);
 	dma_async_device_unregister(&td->dma);
-	for (i = 0; i < channels; i++)
-		testdma_stop(&td->chans[i]);
+	testdma_stop_all(td);
 	destroy_workqueue(td->wq);
 }
 
 static int testdma_count_channels(struct device *dev)
 {
 	struct testdma *td = dev_get_drvdata(dev);
-	unsigned int i;
+	struct dma_chan *chan;
 
-	for (i = 0; i < channels; i++)
-		atomic_add(!!td->chans[i].chan.client_count,
-			   &testdma_channels_in_suspend);
+	list_for_each_entry(chan, &td->dma.channels, device_node)
+		atomic_add(!!chan->client_count, &testdma_channels_in_suspend);
 	return 0;
 }
 
@@ -469,6 +502,8 @@ static void testdma_create_files(void)
 
 	testdma_dir = debugfs_create_dir("ferry_testdma", NULL);
 	debugfs_create_u32("late_ms", 0644, testdma_dir, &testdma_late_ms);
+	debugfs_create_atomic_t("unbound_busy", 0444, testdma_dir,
+				&testdma_wq_busy);
 	debugfs_create_atomic_t("suspends", 0444, testdma_dir,
 				&testdma_suspends);
 	debugfs_create_atomic_t("channels_in_suspend", 0444, testdma_dir,
@@ -498,6 +533,8 @@ static int __init testdma_init(void)
 		return err;
 	}
 	err = testdma_register_devices();
+	if (!err && testdma_is("idxd"))
+		err = testdma_wq_init(testdma_pdevs, devices, channels);
 	if (err) {
 		testdma_unregister_devices();
 		platform_driver_unregister(&testdma_driver);
@@ -514,6 +551,8 @@ static void __exit testdma_exit(void)
 	unsigned int i;
 
 	debugfs_remove(testdma_dir);
+	if (testdma_is("idxd"))
+		testdma_wq_exit();
 	testdma_unregister_devices();
 	platform_driver_unregister(&testdma_driver);
 	/* Wait for the delayed copies before the module is unloaded. */
