@@ -26,7 +26,7 @@
  * Limits:
  *
  *   - A record that is overwritten because the table is full is no longer
- *     checked.
+ *     checked, nor are the others of its address.
  *   - A folio that is marked dirty counts as written, but the defragmentation
  *     and garbage collection of some file systems mark folios without a write.
  *   - If a page is deferred at the moment at which it fails, the checker
@@ -53,7 +53,6 @@
 
 #include "internal.h"
 
-#define MIGRC_RECORDS	BIT(16)
 #define MIGRC_HASH_BITS	14
 #define MIGRC_STACK	16
 /* Enough to debug, and no flood of messages while a fault is injected. */
@@ -123,11 +122,18 @@ static bool mm_has_records(const struct mm_struct *mm)
 	       atomic64_read(&mm->migrc.checked);
 }
 
+/* @checked is what mm->migrc.checked was at some time. */
+static bool record_was_live(const struct migrc_record *record, s64 checked)
+{
+	return record->live && record->born >= checked;
+}
+
 /* migrc_check_exit() ends the records of an mm, so @mm is valid if @live. */
 static bool record_is_live(const struct migrc_record *record)
 {
 	return record->live &&
-	       record->born >= atomic64_read(&record->mm->migrc.checked);
+	       record_was_live(record,
+			       atomic64_read(&record->mm->migrc.checked));
 }
 
 /* Not static, because the KUnit tests replace it to count the reports. */
@@ -242,6 +248,9 @@ static void record_add(struct mm_struct *mm, unsigned long addr,
 	spin_lock_irqsave(&migrc_check_lock, flags);
 	record = free_record(mm, addr);
 	if (record->mm) {
+		/* migrated_again() needs the later ones of an address. */
+		if (record_is_live(record))
+			record_drop(record->mm, record->addr);
 		hlist_del_init(&record->by_addr);
 		hlist_del_init(&record->by_src);
 		hlist_del_init(&record->by_dst);
@@ -440,13 +449,14 @@ void migrc_check_assert_flushed(struct mm_struct *mm, unsigned int cause)
 }
 
 /* Has the flush of the page that the PTE mapped last been deferred, too? */
-static bool migrated_again(const struct migrc_record *first)
+static bool migrated_again(const struct migrc_record *first, s64 checked)
 {
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, pfn_head(migrc_by_src, first->dst), by_src)
 		if (record->src == first->dst && record->mm == first->mm &&
-		    record->addr == first->addr && record_is_live(record))
+		    record->addr == first->addr &&
+		    record_was_live(record, checked))
 			return true;
 	return false;
 }
@@ -454,11 +464,13 @@ static bool migrated_again(const struct migrc_record *first)
 static const char *check_addr(struct mm_struct *mm, unsigned long addr,
 			      pte_t pte, struct migrc_record **found)
 {
+	/* Another CPU's flush ends all records here, or none. */
+	s64 checked = atomic64_read(&mm->migrc.checked);
 	struct migrc_record *record;
 
 	hlist_for_each_entry(record, addr_head(mm, addr), by_addr) {
 		if (record->mm != mm || record->addr != addr ||
-		    !record_is_live(record))
+		    !record_was_live(record, checked))
 			continue;
 		/* After reclaim a fault may map another page, see DOC. */
 		if (record->flusher && record->dst != pte_pfn(pte))
@@ -473,7 +485,7 @@ static const char *check_addr(struct mm_struct *mm, unsigned long addr,
 				       pfn_head(migrc_by_dst, record->dst));
 		} else if (record->dst != pte_pfn(pte) &&
 			   !mm_tlb_flush_pending(mm) &&
-			   !migrated_again(record)) {
+			   !migrated_again(record, checked)) {
 			return "a PTE maps another page before its flush";
 		}
 	}

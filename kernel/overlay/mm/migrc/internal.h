@@ -57,6 +57,9 @@ enum migrc_fault {
 
 /* check.c */
 #ifdef CONFIG_MIGRC_DEBUG
+/* Deferred PTEs that the checker can remember, a power of two. */
+#define MIGRC_RECORDS	BIT(16)
+
 
 struct migrc_record;
 

@@ -2,6 +2,8 @@
 /* Cases that the checker reports, and cases that it lets pass. */
 
 #include <kunit/static_stub.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
 
 #include "fixture.h"
 
@@ -133,6 +135,60 @@ static void checker_lets_pass_what_moves_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, heard(test), 0);
 }
 
+static int flush_repeatedly(void *mm)
+{
+	while (!kthread_should_stop()) {
+		migrc_check_flushed(mm, migrc_check_begin());
+		usleep_range(20, 40);
+	}
+	return 0;
+}
+
+static void stop_flushes(void *task)
+{
+	kthread_stop(task);
+}
+
+static void checker_lets_pass_flushes_of_others(struct kunit *test)
+{
+	struct moved *moved = test->priv;
+	unsigned long end = jiffies + HZ;
+	struct task_struct *task;
+
+	task = kthread_run(flush_repeatedly, moved->mm, "migrc_flush");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_flushes,
+							task), 0);
+	while (time_before(jiffies, end)) {
+		migrc_check_deferred(moved->mm, ADDR, read_only(moved->dst));
+		set(moved->mm, read_only(moved->other));
+		swap(moved->dst, moved->other);
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
+static void checker_lets_pass_after_an_overwrite(struct kunit *test)
+{
+	unsigned long i, addr = ADDR + PAGE_SIZE;
+	struct moved *moved = test->priv;
+	struct mm_struct *mm = moved->mm, *others = new_mm(test);
+
+	migrc_check_deferred(mm, addr, read_only(moved->src));
+	migrc_check_deferred(mm, addr, read_only(moved->dst));
+	migrc_check_range_flushed(mm, addr, addr + PAGE_SIZE);
+	/* The later of two new records takes the earlier one's place. */
+	migrc_check_deferred(mm, addr, read_only(moved->src));
+	migrc_check_set(mm, addr, read_only(moved->dst), 1);
+	migrc_check_deferred(mm, addr, read_only(moved->dst));
+	/* That place is the last one that these overwrite. */
+	for (i = 0; i < MIGRC_RECORDS - 1; i++)
+		migrc_check_deferred(others, i << PAGE_SHIFT,
+				     read_only(moved->src));
+	migrc_check_set(mm, addr, read_only(moved->other), 1);
+	KUNIT_EXPECT_EQ(test, heard(test), 0);
+}
+
 static void checker_sees_another_page(struct kunit *test)
 {
 	struct moved *moved = test->priv;
@@ -224,6 +280,8 @@ static struct kunit_case check_cases[] = {
 	KUNIT_CASE(checker_sees_write_permission),
 	KUNIT_CASE(checker_sees_write_permission_of_others),
 	KUNIT_CASE(checker_lets_pass_what_moves_on),
+	KUNIT_CASE(checker_lets_pass_flushes_of_others),
+	KUNIT_CASE(checker_lets_pass_after_an_overwrite),
 	KUNIT_CASE(checker_sees_another_page),
 	KUNIT_CASE(checker_sees_a_file_change),
 	KUNIT_CASE(checker_sees_the_source_go),
