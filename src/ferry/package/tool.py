@@ -21,6 +21,7 @@ NAME = "folio-ferry"
 LIBRARY = f"usr/lib/{NAME}"
 PROGRAMS = f"usr/libexec/{NAME}"
 DOCS = f"usr/share/doc/{NAME}"
+SERVICE = "ferry-restore.service"
 DEPENDS = ("python3-jinja2", "python3-matplotlib", "python3-numpy", "python3-rich", "python3-shtab")
 _SUFFIXES = (".py", ".toml", ".j2", ".c")
 """The files of the tool."""
@@ -28,6 +29,12 @@ _SUFFIXES = (".py", ".toml", ".j2", ".c")
 _LAUNCHER = f"""#!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 PYTHONPATH=/{LIBRARY} exec /usr/bin/python3 -BP -m ferry "$@"
+"""
+# Else the link by which it was enabled would stay.
+_PRERM = f"""#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl disable {SERVICE}; fi
 """
 _CONTROL = """\
 Package: {name}
@@ -58,6 +65,8 @@ def build_package(into: Path) -> Path:
         _write(root / "DEBIAN/control", _CONTROL.format(
             name=NAME, version=__version__, maintainer="{} <{}>".format(*naming.MAINTAINER), programs=PROGRAMS,
             depends=", ".join(DEPENDS), kib=-(-size // 1024)))
+        _write(root / "DEBIAN/prerm", _PRERM)
+        (root / "DEBIAN/prerm").chmod(0o755)
         _set_modes(root)
         made = into / f"{NAME}_{__version__}_amd64.deb"
         proc.capture(["dpkg-deb", "--root-owner-group", "--build", root, made], env=naming.environment(seconds))

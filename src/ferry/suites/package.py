@@ -41,9 +41,21 @@ USE = {
     "man": "ferry man >/dev/null",
     "completion": "ferry completion bash >/dev/null",
     "headers": "test -e /lib/modules/$(uname -r)/build/Module.symvers",
+    "save": "mkdir -p /etc/ferry && ferry ctl save /etc/ferry/settings.conf",
+    "enable": f"systemctl enable {tool.SERVICE}",
+}
+_RESTORED = "ferry ctl show migrator runs | grep -cE '\\[mtcopy\\]|runs +1' | grep -qx 2"
+MEASURE = {
+    "service": f"systemctl is-active {tool.SERVICE}",
+    "restored": _RESTORED,
+    "doctor": "ferry doctor --board local",
+    "bench": "ferry bench move_pages --board local --migrator mtcopy --threads 2 --quick --out /root/run",
+    "test": "ferry test --board local",
+    "unchanged": _RESTORED,
 }
 REMOVE = {"apt-purge": f"apt-get -y purge {tool.NAME} linux-headers-$(uname -r) linux-image-$(uname -r)"}
-_OURS = f"/boot/*-ferry-* /lib/modules/*-ferry-* /usr/src/*-ferry-* /usr/bin/ferry /{tool.LIBRARY} /{tool.PROGRAMS}"
+_OURS = (f"/boot/*-ferry-* /lib/modules/*-ferry-* /usr/src/*-ferry-* /usr/bin/ferry /{tool.LIBRARY} /{tool.PROGRAMS} "
+         f"/etc/systemd/system/*/{tool.SERVICE}")
 GONE = {"nothing-left": f"! ls -d {_OURS} 2>/dev/null | grep ."}
 
 
@@ -68,10 +80,10 @@ class Machine:
     copy: Path
 
     def life(self) -> list[Result]:
-        """The packages are installed, our kernel boots, they are removed, Debian's kernel boots."""
+        """The packages are installed, our kernel boots twice, they are removed, Debian's kernel boots."""
         package_disk.copy(self.disk, self.copy)
-        steps = (("install", self.disk.kernel, INSTALL), ("use and remove", self.ours, USE | REMOVE),
-                 ("without", self.disk.kernel, GONE))
+        steps = (("install", self.disk.kernel, INSTALL), ("use", self.ours, USE),
+                 ("measure and remove", self.ours, MEASURE | REMOVE), ("without", self.disk.kernel, GONE))
         results: list[Result] = []
         for name, release, checks in steps:
             results.append(self._result(name, (release,), checks))
