@@ -10,7 +10,7 @@ import pytest
 from ferry import boards
 from ferry.suites import kcsan
 from ferry.suites.context import Context
-from ferry.suites.result import Outcome
+from ferry.suites.result import Outcome, failed
 
 ENABLED = "[    0.000000] kcsan: enabled early"
 REPORT = """\
@@ -75,3 +75,14 @@ def test_the_loads_are_those_of_other_suites(tmp_path: Path, monkeypatch: pytest
     names = [job.name for job in jobs]
     assert len(set(names)) == len(names) > 8
     assert {job.suite for job in jobs} == {kcsan.NAME} and {job.migrator for job in jobs} >= {"kernel", "mtcopy"}
+
+
+@pytest.mark.parametrize(("name", "outcome"), [
+    ("selftests-ferry_thp.thp.one_flush_for_a_batch", Outcome.SKIPPED),
+    ("selftests-ferry_thp.ktap", Outcome.FAILED),
+    ("selftests-ferry_thp", Outcome.FAILED),
+    ("integrity-mtcopy.content", Outcome.FAILED),
+])
+def test_a_case_of_a_selftest_is_only_a_load(name: str, outcome: Outcome) -> None:
+    """A program that crashed, or has printed nothing, has failed, and so has a wrong byte."""
+    assert kcsan.as_load(failed(kcsan.NAME, name, "too slow")).outcome is outcome
