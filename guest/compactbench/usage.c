@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "sysfs.h"
 #include "util.h"
 
 /* "cpu3 user nice system idle iowait irq softirq ..." */
@@ -31,20 +30,6 @@ static void read_cpu(struct usage *usage, int cpu)
 	die(EXIT_MISSING, "--cpu: /proc/stat has no CPU %d", cpu);
 }
 
-static void read_migrators(struct usage *usage)
-{
-	struct migrators migrators;
-	char path[160];
-
-	if (!migrators_list(&migrators))
-		return;
-	for (size_t i = 0; i < migrators.count; i++) {
-		snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/compaction/bytes", migrators.names[i]);
-		usage->copied_pages[i] = sysfs_number(path) / PAGE_BYTES;
-	}
-	usage->run_pages = sysfs_number(MIGRATION_DIR "/stats/runs/moved");
-}
-
 void usage_read(struct usage *usage, int cpu, clockid_t thread)
 {
 	struct timespec time;
@@ -55,7 +40,7 @@ void usage_read(struct usage *usage, int cpu, clockid_t thread)
 	usage->thread_ns = time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
 	read_cpu(usage, cpu);
 	counters_read(&usage->counters);
-	read_migrators(usage);
+	migration_pages_read(&usage->pages, "compaction");
 }
 
 static void print_ms(struct json *json, const char *key, uint64_t ticks)
@@ -65,21 +50,10 @@ static void print_ms(struct json *json, const char *key, uint64_t ticks)
 
 void usage_print(struct json *json, const struct usage *before, const struct usage *after)
 {
-	struct migrators migrators;
-	char key[64];
-
 	print_ms(json, "user_ms", after->user - before->user);
 	print_ms(json, "system_ms", after->system - before->system);
 	print_ms(json, "idle_ms", after->idle - before->idle);
 	json_int(json, "thread_ns", after->thread_ns - before->thread_ns);
 	counters_print(json, "", &before->counters, &after->counters);
-	if (!migrators_list(&migrators))
-		return;
-	json_text(json, "migrator", migrators.names[migrators.selected]);
-	json_int(json, "runs", sysfs_number(MIGRATION_DIR "/runs"));
-	json_int(json, "moved_in_runs", after->run_pages - before->run_pages);
-	for (size_t i = 0; i < migrators.count; i++) {
-		snprintf(key, sizeof(key), "copied_%s_pages", migrators.names[i]);
-		json_int(json, key, after->copied_pages[i] - before->copied_pages[i]);
-	}
+	migration_pages_print(json, &before->pages, &after->pages);
 }

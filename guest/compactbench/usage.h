@@ -17,17 +17,15 @@ struct usage {
 	uint64_t idle;
 	uint64_t thread_ns;	/* CPU time of the thread that compacts */
 	struct counters counters;
-	/* Of compaction, in the order of the kernel's list of migrators */
-	uint64_t copied_pages[MAX_MIGRATORS];
-	uint64_t run_pages;	/* moved in runs */
+	struct migration_pages pages;	/* those that migrators copied for compaction */
 };
 
 /* `thread` is the CPU clock of the thread that compacts. */
 void usage_read(struct usage *usage, int cpu, clockid_t thread);
 
 /*
- * The difference between two readings: user_ms, system_ms and idle_ms of the CPU, thread_ns, the kernel's counters, and,
- * if it has migrators, the selected one, runs, moved_in_runs, and copied_NAME_pages of each.
+ * The difference between two readings: user_ms, system_ms and idle_ms of the CPU, thread_ns, the kernel's counters, and
+ * the keys of migration_pages_print().
  */
 void usage_print(struct json *json, const struct usage *before, const struct usage *after);
 

@@ -32,11 +32,6 @@ static uint64_t switches_done(void)
 	return 0;
 }
 
-static uint64_t moved_in_runs(void)
-{
-	return sysfs_number(MIGRATION_DIR "/stats/runs/moved");
-}
-
 static uint64_t batches_copied(void)
 {
 	char path[128];

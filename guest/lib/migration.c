@@ -155,6 +155,41 @@ struct copied migrator_copied(void)
 	return copied;
 }
 
+uint64_t moved_in_runs(void)
+{
+	return sysfs_number(MIGRATION_DIR "/stats/runs/moved");
+}
+
+void migration_pages_read(struct migration_pages *pages, const char *reason)
+{
+	struct migrators migrators;
+	char path[MAX_PATH];
+
+	*pages = (struct migration_pages){ .in_runs = moved_in_runs() };
+	migrators_list(&migrators);
+	for (size_t i = 0; i < migrators.count; i++) {
+		snprintf(path, sizeof(path), MIGRATION_DIR "/stats/%s/%s/bytes", migrators.names[i], reason);
+		pages->copied[i] = sysfs_number(path) / PAGE_BYTES;
+	}
+}
+
+void migration_pages_print(struct json *json, const struct migration_pages *before,
+			   const struct migration_pages *after)
+{
+	struct migrators migrators;
+	char key[64];
+
+	if (!migrators_list(&migrators))
+		return;
+	json_text(json, "migrator", migrators.names[migrators.selected]);
+	json_int(json, "runs", sysfs_number(MIGRATION_DIR "/runs"));
+	json_int(json, "moved_in_runs", after->in_runs - before->in_runs);
+	for (size_t i = 0; i < migrators.count; i++) {
+		snprintf(key, sizeof(key), "copied_%s_pages", migrators.names[i]);
+		json_int(json, key, after->copied[i] - before->copied[i]);
+	}
+}
+
 static const char *migrc_path(char *path, const char *name)
 {
 	snprintf(path, MAX_PATH, MIGRC_DIR "/%s", name);

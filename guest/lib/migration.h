@@ -75,6 +75,25 @@ struct copied {
 /* Of the migrator that is selected; zeros if that is off, or if the kernel does not count. */
 struct copied migrator_copied(void);
 
+/* Pages moved in runs since boot; 0 if this kernel has no runs. */
+uint64_t moved_in_runs(void);
+
+/* What migrators and runs have done since boot, in pages. */
+struct migration_pages {
+	uint64_t copied[MAX_MIGRATORS];	/* by each migrator, in the order of migrators_list() */
+	uint64_t in_runs;
+};
+
+/* `reason` is the only reason of migration whose copies count, "" if all do. Runs are not counted by reason. */
+void migration_pages_read(struct migration_pages *pages, const char *reason);
+
+/*
+ * The difference between two readings: moved_in_runs, and copied_NAME_pages of each migrator, behind the selected
+ * migrator and runs; no key if this kernel has no migrators.
+ */
+void migration_pages_print(struct json *json, const struct migration_pages *before,
+			   const struct migration_pages *after);
+
 #define MIGRC_DIR MIGRATION_DIR "/migrc"
 
 bool migrc_present(void);

@@ -10,6 +10,7 @@
 #include "damon.h"
 #include "folio.h"
 #include "json.h"
+#include "migration.h"
 #include "options.h"
 #include "policy.h"
 #include "sysfs.h"
@@ -22,6 +23,7 @@
 
 struct state {
 	struct counters counters;
+	struct migration_pages pages;
 	struct damon_moved damon;
 };
 
@@ -39,6 +41,7 @@ static void state_read(struct state *state, enum policy policy)
 	if (!sysfs_write("/proc/sys/vm/stat_refresh", "1"))
 		die(EXIT_FAILED, "stat_refresh: %m");
 	counters_read_at_rest(&state->counters, TRIES);
+	migration_pages_read(&state->pages, "");
 }
 
 /* Let the tenants touch their memory, while their hot sets move. */
@@ -122,6 +125,7 @@ static void print_moves(struct json *json, const struct sample *sample)
 		 sample->after.damon.hot - sample->before.damon.hot);
 	json_int(json, "demotions", demotions);
 	counters_print(json, "", before, after);
+	migration_pages_print(json, &sample->before.pages, &sample->after.pages);
 }
 
 static void print_sample(const struct options *options, const struct config *config, unsigned int round,

@@ -93,6 +93,7 @@ def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Pat
     assert mtcopy["wall_ms"] == pytest.approx(102) and stock["wall_ms"] == pytest.approx(204)
     assert mtcopy["workload"] == "busy" and mtcopy["order"] == 9 and mtcopy["migrated"] == 9000
     assert mtcopy["copied_by_migrator"] == 8000 and stock["copied_by_migrator"] == runs["copied_by_migrator"] == 0
+    assert runs["moved_in_runs"] == 9000 and stock["moved_in_runs"] == mtcopy["moved_in_runs"] == 0
     assert (mtcopy["user_percent"], mtcopy["sys_percent"], mtcopy["idle_percent"]) == (40, 50, 10)
     assert mtcopy["thread_ms"] == 60 and mtcopy["hog_iterations"] == 1002 and mtcopy["allocated"] == 40
     assert mtcopy["unit"] == "ns_per_block" and mtcopy["median"] == pytest.approx(102e6 / 32)

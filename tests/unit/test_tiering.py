@@ -25,12 +25,13 @@ OURS = configs(Choice(["off"], [2]))
 
 
 def event(name: str, turn: int, touches: int, p99_ns: int, **more: object) -> dict[str, object]:
-    """A sample of two seconds in which 600 pages moved."""
+    """A sample of two seconds in which 600 pages moved; 500 of them in runs or by mtcopy, whichever is on."""
     return {"event": "sample", "policy": "numab", "config": name, "round": turn, "warmup": False, "ns": 2_000_000_000,
             "touches_0": touches, "touches_1": touches, "touches_2": touches // 2, "p50_ns": 500, "p99_ns": p99_ns,
             "p999_ns": 2 * p99_ns, "max_ns": 3 * p99_ns, "promotions": 400, "demotions": 200, "ipis": 60,
             "pgmigrate_success": 600, "moved_for_numa_misplaced": 400, "moved_for_demotion": 200,
-            "moved_for_damon": 0, **more}
+            "moved_for_damon": 0, "moved_in_runs": 500 * ("runs" in name), "copied_off_pages": 0,
+            "copied_mtcopy_pages": 500 * ("mtcopy" in name), **more}
 
 
 def outcome(tmp_path: Path, sides: dict[str, tuple[int, int]], status: int = 0, stderr: str = "tierbench: made up\n",
@@ -79,6 +80,7 @@ def test_rows_have_figures_and_ratios_that_are_above_1_when_better(tmp_path: Pat
     assert runs["tenants"] == [pytest.approx(1002.25)] * 2 + [pytest.approx(501, abs=1)]
     assert (runs["promotions"], runs["demotions"], runs["promotions_per_second"]) == (400, 200, 200)
     assert (runs["shootdowns"], runs["shootdowns_per_1000_pages"], runs["migrated_pages"]) == (60, 100, 600)
+    assert (off["moved_in_runs"], runs["moved_in_runs"], runs["copied_by_migrator"]) == (0, 500, 0)
     assert runs["by_reason"] == {"numa_misplaced": 4000, "demotion": 2000}
     ratios = {key: round(ratio["median"], 1) for key, ratio in runs["ratios"].items() if ratio}
     assert ratios == {"touches_per_second": 2.0, "slowest_touches_per_second": 2.0, "p50_us": 1.0, "p99_us": 4.0,
@@ -94,13 +96,31 @@ def test_pages_by_reason_that_do_not_add_up_fail_the_sample(tmp_path: Path) -> N
 
 def test_our_kernel_counts_by_reason_and_stock_need_not(tmp_path: Path) -> None:
     sides = {"stock": (1000, 800_000), "off": (1000, 800_000), "runs": (2000, 200_000)}
-    none = {f"moved_for_{name}": None for name in ("demotion", "numa_misplaced", "damon")}
-    bare = outcome(tmp_path, sides, **none)
+    counts = ("moved_for_demotion", "moved_for_numa_misplaced", "moved_for_damon", "moved_in_runs", "copied_off_pages",
+              "copied_mtcopy_pages")
+    bare = outcome(tmp_path, sides, **dict.fromkeys(counts))
     document = filled(Run(0, "stock", TENANTS, bare), Run(0, "ferry", TENANTS, bare), baseline="stock",
                       chosen=(STOCK, *OURS))
     assert [len(row["samples"]) for row in document["rows"]] == [10, 0, 0]
     assert cast(TieringRow, document["rows"][0])["by_reason"] == {}
     assert reasons(document) == {"0 pages moved by reason, and 600 in all"}
+
+
+def test_rows_in_which_what_was_on_did_nothing_are_pointed_out(tmp_path: Path) -> None:
+    chosen = configs(Choice(["off", "mtcopy"], [2]))
+    sides = {config.label: (1000, 800_000) for config in chosen}
+    busy = filled(Run(0, "ferry", TENANTS, outcome(tmp_path, sides)), chosen=chosen)
+    assert [label(row) for row in busy["rows"]] == ["off", "mtcopy 2", "runs"] and busy["warnings"] == []
+    idle = filled(Run(0, "ferry", TENANTS, outcome(tmp_path, sides, moved_in_runs=0, copied_mtcopy_pages=0)),
+                  chosen=chosen)
+    assert idle["warnings"] == [
+        "tenants numab, mtcopy 2: the migrator copied no page, so this row shows the fallback",
+        "tenants numab, runs: no page was moved in a run"]
+    assert idle["warnings"][1] in formats.render(table.output([idle]), "markdown")
+
+
+def test_a_row_without_a_good_sample_is_not_said_to_do_nothing(tmp_path: Path) -> None:
+    assert of_ours(outcome(tmp_path, {"off": (1000, 1), "runs": (2000, 1)}, status=1))["warnings"] == []
 
 
 def test_a_sample_in_which_nothing_moved_is_a_failure(tmp_path: Path) -> None:

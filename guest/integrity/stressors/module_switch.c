@@ -246,7 +246,7 @@ static void finish(struct test_memory *mem)
 {
 	if (mem->options->module && !atomic_load(&mem->switches_while_busy))
 		report_broken(mem, "switch", "no load: the module's migrator was called for no batch");
-	if (!access(MIGRATION_DIR "/runs", F_OK) && !sysfs_number(MIGRATION_DIR "/stats/runs/moved"))
+	if (!access(MIGRATION_DIR "/runs", F_OK) && !moved_in_runs())
 		report_broken(mem, "switch", "no load: no page was moved in a run");
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from ferry.bench import features
 from ferry.bench.compactbench import Outcome
 from ferry.bench.compaction_plan import BUSY, PAGE, Group, Plan, Work
 from ferry.bench.guest_samples import MISSING
@@ -40,11 +41,6 @@ def percent(key: str) -> Callable[[Event], float | None]:
     return of
 
 
-def copied(event: Event) -> float:
-    """Pages that migrators copied, all of them together; none where the kernel has none."""
-    return float(sum(value for key, value in event.items() if key.startswith("copied_")))
-
-
 def quotient(key: str, whole: str, scale: float) -> Callable[[Event], float | None]:
     """A count by another one, times `scale`; None if the workload lacks one of them."""
 
@@ -57,7 +53,8 @@ def quotient(key: str, whole: str, scale: float) -> Callable[[Event], float | No
 FIGURES: dict[str, Callable[[Event], float | None]] = {
     "wall_ms": lambda event: event["wall_ns"] / 1e6,
     "migrated": lambda event: event["pgmigrate_success"],
-    "copied_by_migrator": copied,
+    "copied_by_migrator": features.copied,
+    "moved_in_runs": features.moved_in_runs,
     "hog_iterations": lambda event: event.get("hog_iterations"),
     "user_percent": percent("user_ms"),
     "sys_percent": percent("system_ms"),
@@ -161,11 +158,7 @@ def warnings(document: Document) -> list[str]:
     """Rows that may not show what their name says."""
     found = []
     for one in rows_of(document):
-        name, events = f"{one.get('device')}, {label(one)}", one["events"]
-        if events and one["migrator"] != "off" and not any(map(copied, events)):
-            found.append(f"{name}: the migrator copied no page, so this row shows the fallback")
-        if events and one.get("runs") and not any(event["moved_in_runs"] for event in events):
-            found.append(f"{name}: no page was moved in a run")
-        if short := [event for event in events if event["blocks_got"] < event.get("blocks_wanted", 0)]:
-            found.append(f"{name}: in {len(short)} samples some allocations failed")
+        found += features.warnings(one)
+        if short := [event for event in one["events"] if event["blocks_got"] < event.get("blocks_wanted", 0)]:
+            found.append(f"{one.get('device')}, {label(one)}: in {len(short)} samples some allocations failed")
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ferry.bench import guest_samples, stallbench
+from ferry.bench import features, guest_samples, stallbench
 from ferry.bench.plan import Config
 from ferry.debian import packages
 from ferry.vm import guest_programs
@@ -120,7 +120,8 @@ def sample(event: dict[str, Any], share: Path) -> Sample:
     by_reason = {key.removeprefix(REASON): value for key, value in event.items() if key.startswith(REASON)}
     moves = {"promotions": event["promotions"], "demotions": event["demotions"],
              "promotions_per_second": event["promotions"] / seconds, "migrated_pages": event["pgmigrate_success"],
-             "shootdowns": event["ipis"]}
+             "shootdowns": event["ipis"], "copied_by_migrator": features.copied(event),
+             "moved_in_runs": features.moved_in_runs(event)}
     if event["pgmigrate_success"]:
         moves["shootdowns_per_1000_pages"] = 1000 * event["ipis"] / event["pgmigrate_success"]
     tenants = [event[f"touches_{number}"] / seconds for number in range(TENANT_COUNT) if "output" not in event]

@@ -6,10 +6,12 @@ A sample counts only if the pages that moved for each reason add up to all pages
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from ferry.bench import features
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import Config
 from ferry.bench.tierbench import RATES, TENANTS, TOTAL_BYTES, WAITS, Outcome, Sample
@@ -18,8 +20,8 @@ from ferry.results.document import Document, Failure, Row, Skip, TieringRow, is_
 
 FOLIO_BYTES = 4 << 10
 #: Figures of every workload, by their keys in a row. The last one is missing in a sample without migrated pages.
-MOVES = ("promotions", "demotions", "migrated_pages", "promotions_per_second", "shootdowns",
-         "shootdowns_per_1000_pages")
+MOVES = ("promotions", "demotions", "migrated_pages", "copied_by_migrator", "moved_in_runs",
+         "promotions_per_second", "shootdowns", "shootdowns_per_1000_pages")
 #: Those with a ratio to the baseline, beside the rates; the others depend on how long a sample lasted.
 COMPARED = (*WAITS, "promotions_per_second", "shootdowns_per_1000_pages")
 
@@ -39,7 +41,7 @@ class Run:
 
 def fill(document: Document, configs: Sequence[Config], cases: Sequence[Case], samples: int,
          runs: Sequence[Run]) -> None:
-    """Add rows and skipped cases to a document that has none; `samples` are those of a boot."""
+    """Add rows, skipped cases and warnings to a document that has none; `samples` are those of a boot."""
     document["skipped"] = []
     for case in cases:
         of_case = [run for run in runs if run.case == case]
@@ -53,6 +55,7 @@ def fill(document: Document, configs: Sequence[Config], cases: Sequence[Case], s
             if one is not baseline:
                 add_ratios(one, baseline)
         document["rows"] += rows
+    document["warnings"] = [*document.get("warnings", []), *itertools.chain(*map(features.warnings, document["rows"]))]
 
 
 def keys_of(workload: str) -> tuple[str, ...]:

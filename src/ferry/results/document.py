@@ -293,9 +293,11 @@ class TieringRow(Row, total=False):
     requests_per_second: float | None
     """Of the workload `redis`."""
     promotions: float | None
-    """Pages in a sample, like the next two."""
+    """Pages in a sample, like the next four."""
     demotions: float | None
     migrated_pages: float | None
+    copied_by_migrator: float | None
+    moved_in_runs: float | None
     promotions_per_second: float | None
     shootdowns: float | None
     """Interrupts for TLB shootdowns of all CPUs in a sample."""
@@ -320,6 +322,7 @@ class CompactionRow(Row, total=False):
     """Pages, as pgmigrate_success of /proc/vmstat counts them."""
     copied_by_migrator: float | None
     """Pages of these that a migrator copied."""
+    moved_in_runs: float | None
     hog_iterations: float | None
     hog_iterations_per_second: float | None
     user_percent: float | None
