@@ -60,7 +60,6 @@ enum migrc_fault {
 /* Deferred PTEs that the checker can remember, a power of two. */
 #define MIGRC_RECORDS	BIT(16)
 
-
 struct migrc_record;
 
 extern unsigned long migrc_faults;
