@@ -49,7 +49,7 @@ MEASURE = {
     "service": f"systemctl is-active {tool.SERVICE}",
     "restored": _RESTORED,
     "doctor": "ferry doctor --board local",
-    "bench": "ferry bench move_pages --board local --migrator mtcopy --threads 2 --quick --out /root/run",
+    "bench": "ferry bench move_pages --board local --migrator mtcopy --threads 2 --quick --out $(mktemp -d)/run",
     "test": "ferry test --board local",
     "unchanged": _RESTORED,
 }
