@@ -42,9 +42,9 @@ def kernel_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """The cache (--cache, $FERRY_CACHE, ~/.cache/ferry), created on first use."""
+    """The cache (--cache, $FERRY_CACHE, or ferry in $XDG_CACHE_HOME or ~/.cache), created on first use."""
     named = os.environ.get("FERRY_CACHE")
-    cache = Path(named) if named else Path.home() / ".cache/ferry"
+    cache = Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ferry")
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -24,7 +24,7 @@ from ferry.control import kept, machine, tree
 from ferry.errors import InfraError, Splat, UsageError
 from ferry.kernel import running
 from ferry.kernel.build import Kernel
-from ferry.suites import integrity
+from ferry.suites import integrity, selftests
 from ferry.suites.context import Context
 from ferry.suites.result import Outcome
 from ferry.vm import boot, guest_programs, local
@@ -151,7 +151,7 @@ def empty_log() -> int:
     return reader.detach()
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM])
 def test_a_signal_changes_nothing_for_good(root: Path, tmp_path: Path, sig: int) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{paths.repo_root() / 'src'}:{Path(__file__).parent}"}
     with subprocess.Popen([sys.executable, "-c", PROGRAM, str(root), str(tmp_path / "share")],
@@ -165,7 +165,7 @@ def test_a_signal_changes_nothing_for_good(root: Path, tmp_path: Path, sig: int)
     assert (root / "runs").read_text() == "0\n"
 
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_waits_until_all_is_written_back(sig: int) -> None:
     former = signal.getsignal(sig)
     done = False
@@ -208,6 +208,8 @@ def test_the_installed_tool_has_its_programs_elsewhere(monkeypatch: pytest.Monke
     assert guest_programs.programs() == {"movebench": tmp_path / "movebench"}
     assert guest_programs.script_words("with-ext4.sh", 8) == ["sh", str(tmp_path / "scripts/with-ext4.sh"), "8"]
     assert paths.runs_dir() == tmp_path / "runs"
+    (job, *_) = selftests.live_jobs(Context(boards.load("local"), tmp_path, False), KERNEL)
+    assert job.command == str(tmp_path / "selftests/ferry_dcbm")
 
 
 def test_a_document_says_what_the_machine_has_and_what_is_wrong_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 from tiny_kernel import make_clone, make_source, make_tree, write
 
-from ferry import boards, paths, progress
+from ferry import __version__, boards, paths, progress
 from ferry.commands import package
 from ferry.errors import InfraError, UsageError
 from ferry.kernel import build, config
-from ferry.package import configurations, kernel, naming, tool
+from ferry.package import archive, configurations, kernel, naming, tool
 from ferry.series.source import Source
 
 DEBIANS = "0123456789abcdef"
+DEB = f"{tool.NAME}_{__version__}_amd64.deb"
 
 
 @pytest.fixture
@@ -106,7 +107,9 @@ def pretend_make(monkeypatch: pytest.MonkeyPatch, base: Source, calls: list[dict
         write(objects.parent, {"linux-image-x.deb": "image", "linux-headers-x.deb": "headers"})
         write(objects, {"build.log": ""})
 
-    def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, start: Path | None) -> Path:
+    def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, start: Path | None,
+                  variables: tuple[str, ...]) -> Path:
+        assert variables == ("RUSTC=/nonexistent", "PAHOLE=/nonexistent")
         write(objects, {".config": start.read_text() if start else "tiny"})
         return objects / ".config"
 
@@ -115,6 +118,7 @@ def pretend_make(monkeypatch: pytest.MonkeyPatch, base: Source, calls: list[dict
     monkeypatch.setattr(config, "configure", configure)
     monkeypatch.setattr(build, "make", make)
     monkeypatch.setattr(kernel, "need_tools", lambda: None)
+    monkeypatch.setattr(archive, "rewrite", lambda deb, seconds: calls[-1].update({deb.name: str(seconds)}))
 
 
 def test_a_second_call_builds_nothing_and_a_changed_option_does(clone: Path, base: Source,
@@ -134,7 +138,10 @@ def test_a_second_call_builds_nothing_and_a_changed_option_does(clone: Path, bas
 
 def test_nothing_of_the_build_goes_into_the_packages(clone: Path, base: Source,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time, time zone and threads are fixed; libc's headers, which would replace Debian's, are not built."""
+    """Time, time zone and threads are fixed; libc's headers, which would replace Debian's, are not built.
+
+    Nor do the packages depend on a compiler for Rust or on pahole, which another machine may not have.
+    """
     calls: list[dict[str, str]] = []
     pretend_make(monkeypatch, base, calls)
     kernel.build_packages(configurations.ALL["board"])
@@ -143,7 +150,26 @@ def test_nothing_of_the_build_goes_into_the_packages(clone: Path, base: Source,
     assert (env["TZ"], env["DPKG_DEB_THREADS_MAX"]) == ("UTC", "1")
     assert env["KDEB_PKGVERSION"] == naming.kernel_version(base)
     assert "-Tbinary-image,binary-headers" in env["DPKG_FLAGS"]
-    assert "LOCALVERSION=-ferry-board" in env["targets"]
+    assert "LOCALVERSION=-ferry-board" in env["targets"] and "RUSTC=/nonexistent" in env["targets"]
+    assert env["linux-image-x.deb"] == env["linux-headers-x.deb"] == "1764000000"
+
+
+def test_a_rewritten_package_has_one_time_and_the_same_files(tmp_path: Path) -> None:
+    """Also of links, and of files that are older; the checksums that dpkg keeps stay right."""
+    for name, seconds in (("a", 1_500_000_000), ("b", 1_800_000_000)):
+        write(tmp_path / name, {"DEBIAN/control": "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b.c>\n"
+                                                  "Description: x\n", "usr/share/x/file": "text"})
+        (tmp_path / name / "usr/share/x/link").symlink_to("/nowhere")
+        os.utime(tmp_path / name / "usr/share/x/file", (seconds, seconds))
+        subprocess.run(["dpkg-deb", "-b", tmp_path / name, tmp_path / f"{name}.deb"], check=True, capture_output=True)
+    one, other = tmp_path / "a.deb", tmp_path / "b.deb"
+    assert one.read_bytes() != other.read_bytes()
+    for deb in (one, other):
+        archive.rewrite(deb, 1_764_000_000)
+    assert one.read_bytes() == other.read_bytes()
+    listed = subprocess.run(["dpkg-deb", "-c", one], capture_output=True, text=True, check=True,
+                            env={**os.environ, "TZ": "UTC"}).stdout
+    assert listed.count("2025-11-24 16:00") == len(listed.splitlines()) and "link -> /nowhere" in listed
 
 
 def test_the_hook_replaces_the_date_that_mkdebian_wrote(tmp_path: Path) -> None:
@@ -191,17 +217,21 @@ def test_debians_configuration_comes_from_its_package(clone: Path, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The package folio-ferry made twice, with a made-up guest program."""
+    """The package folio-ferry made twice, with a made-up guest program, older than the commit and newer."""
     home = tmp_path_factory.mktemp("package")
-    write(home, {"movebench": "#!/bin/sh\n"})
+    write(home, {"movebench": "#!/bin/sh\n", "ferry_thp": "#!/bin/sh\n"})
     (home / "movebench").chmod(0o775)
+    (home / "ferry_thp").chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FERRY_CACHE", str(home / "cache"))
         patch.setenv("SOURCE_DATE_EPOCH", "1764000000")
         patch.setattr(tool.guest_programs, "programs", lambda static: {"movebench": home / "movebench"})
-        for name in ("one", "two"):
+        patch.setattr(tool.series_selftests, "programs", lambda into, arch, names, static: [home / "ferry_thp"])
+        for name, seconds in (("one", 1_500_000_000), ("two", 1_800_000_000)):
             (home / name).mkdir()
-        return tool.build_package(home / "one"), tool.build_package(home / "two")
+            os.utime(home / "movebench", (seconds, seconds))
+            tool.build_package(home / name)
+        return home / f"one/{DEB}", home / f"two/{DEB}"
 
 
 @pytest.fixture
@@ -216,6 +246,7 @@ def test_the_tools_package_has_the_same_bytes_again(made: tuple[Path, Path]) -> 
 
 def test_the_tools_package_holds_what_runs_without_the_clone(unpacked: Path) -> None:
     assert stat.S_IMODE((unpacked / "usr/libexec/folio-ferry/movebench").stat().st_mode) == 0o755
+    assert stat.S_IMODE((unpacked / "usr/libexec/folio-ferry/selftests/ferry_thp").stat().st_mode) == 0o755
     assert stat.S_IMODE((unpacked / "usr/bin/ferry").stat().st_mode) == 0o755
     assert b"ferry" in gzip.decompress((unpacked / "usr/share/man/man1/ferry.1.gz").read_bytes())
     assert "_ferry" in (unpacked / "usr/share/bash-completion/completions/ferry").read_text()

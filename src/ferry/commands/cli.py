@@ -104,7 +104,7 @@ def _apply_globals(args: argparse.Namespace) -> None:
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:
-    """On SIGTERM and SIGHUP end the children, as on Ctrl-C."""
+    """On SIGQUIT, SIGTERM and SIGHUP end the children, as on Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -119,7 +119,7 @@ def _system_error(error: OSError) -> FerryError:
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; docs/guide.md lists the exit statuses."""
     words = sys.argv[1:] if argv is None else argv
-    for sig in (signal.SIGTERM, signal.SIGHUP):
+    for sig in (signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, _terminate)
     verbose = "--verbose" in words
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import paths, proc
@@ -60,9 +61,10 @@ def check_survived(config: Path, files: list[Path]) -> None:
 
 
 def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole: bool = True,
-              start: Path | None = None) -> Path:
+              start: Path | None = None, variables: Sequence[str] = ()) -> Path:
     """Make objects/.config from `start`, or tinyconfig, and the fragments; an unchanged one keeps its time.
 
+    `variables` are for make.
     `whole`: check that every symbol survived. With the first patches of a series only, a tree lacks some of them.
     """
     objects.mkdir(parents=True, exist_ok=True)
@@ -70,7 +72,7 @@ def configure(tree: Path, objects: Path, arch: str, files: list[Path], *, whole:
     config = objects / ".config"
     before = (config.read_bytes(), config.stat().st_mtime_ns) if config.is_file() else None
     log = objects / "ferry-config.log"
-    make: list[str | Path] = ["make", *toolchain.make_variables(arch), f"O={objects}"]
+    make: list[str | Path] = ["make", *toolchain.make_variables(arch), *variables, f"O={objects}"]
     merge: list[str | Path] = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", objects, config, *files]
     begin: list[str | Path] = ["cp", start, config] if start else [*make, "tinyconfig"]
     for number, command in enumerate((begin, merge, [*make, "olddefconfig"])):

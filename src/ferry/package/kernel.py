@@ -2,8 +2,9 @@
 """The kernel's packages, made by its own `make bindeb-pkg`: image with modules, and headers.
 
 They are reproducible. What depended on the build is fixed or left out: time, user and host (naming.environment()), the
-date in the changelog that mkdebian writes, debug information with the names of directories, in the kernel by its
-configuration, in the headers' host programs by the linker. No module is signed, since that takes a key of the build.
+date in the changelog that mkdebian writes, the times of files (archive.py), debug information with the names of
+directories, in the kernel by its configuration, in the headers' host programs by the linker, and the versions of
+programs that Kconfig asks for and no package needs. No module is signed, since that takes a key of the build.
 The object directory is in a tree of its own, because make then calls the tree "..", whatever its name.
 """
 
@@ -15,12 +16,14 @@ from pathlib import Path
 from ferry import paths, progress
 from ferry.errors import InfraError
 from ferry.kernel import build, config, toolchain
-from ferry.package import configurations, naming
+from ferry.package import archive, configurations, naming
 from ferry.package.configurations import Configuration
 from ferry.series import patches, source, tree
 from ferry.series.source import Source
 
 _ARCH = "x86_64"
+#: Variables of make that hide two programs, of whose versions configuration and headers would tell.
+_HIDDEN = ("RUSTC=/nonexistent", "PAHOLE=/nonexistent")
 TOOLS = {"dpkg-buildpackage": "dpkg-dev", "dh_builddeb": "debhelper"}
 """Programs that bindeb-pkg runs beside those of an ordinary build -> Debian's packages with them."""
 
@@ -63,17 +66,19 @@ def _build_and_publish(base: Source, configuration: Configuration, start: bytes,
     objects.mkdir(exist_ok=True)
     (objects / "start.config").write_bytes(start)
     config.configure(where, objects, _ARCH, configurations.fragments(configuration),
-                     start=objects / "start.config" if start else None)
+                     start=objects / "start.config" if start else None, variables=_HIDDEN)
     # bindeb-pkg puts the packages beside the object directory.
     for old in where.glob("*.deb"):
         old.unlink()
     seconds, log = naming.epoch(), objects / "build.log"
     with progress.stage(f"building the {configuration.name} kernel's packages") as stage:
         env = {**naming.environment(seconds), "KDEB_PKGVERSION": naming.kernel_version(base),
-               "KDEB_CHANGELOG_DIST": "unstable", "DPKG_FLAGS": _dpkg_flags(seconds)}
-        targets = ("bindeb-pkg", f"LOCALVERSION={naming.local_version(configuration.name)}", "HOSTLDFLAGS=-s")
+               "KDEB_CHANGELOG_DIST": "unstable", "DPKG_FLAGS": _dpkg_flags(seconds), "KDEB_COMPRESS": "none"}
+        targets = ("bindeb-pkg", f"LOCALVERSION={naming.local_version(configuration.name)}", "HOSTLDFLAGS=-s", *_HIDDEN)
         build.make(where, objects, _ARCH, targets, log, stage, configuration.steps, env=env,
                    timeout_s=configuration.timeout_s)
+        for deb in where.glob("*.deb"):
+            archive.rewrite(deb, seconds)
     with paths.publish(home) as scratch:
         for name in (*where.glob("*.deb"), objects / ".config", log):
             shutil.copy2(name, scratch / name.name.lstrip("."))

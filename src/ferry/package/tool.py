@@ -11,10 +11,12 @@ import gzip
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import __version__, paths, proc, progress
-from ferry.package import naming
+from ferry.kernel import series_selftests
+from ferry.package import archive, naming
 from ferry.vm import guest_programs
 
 NAME = "folio-ferry"
@@ -58,8 +60,10 @@ def build_package(into: Path) -> Path:
     seconds = naming.epoch()
     with (progress.stage(f"making the package {NAME}"),
           tempfile.TemporaryDirectory(prefix="ferry-package-", dir=paths.cache_dir()) as scratch):
-        root = Path(scratch)
-        _add_files(root, programs)
+        root, built = Path(scratch) / "root", Path(scratch) / "built"
+        built.mkdir()
+        selftests = series_selftests.programs(built, "x86_64", series_selftests.LIVE, static=True)
+        _add_files(root, programs, selftests)
         _add_generated(root, seconds)
         size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
         _write(root / "DEBIAN/control", _CONTROL.format(
@@ -69,16 +73,17 @@ def build_package(into: Path) -> Path:
         (root / "DEBIAN/prerm").chmod(0o755)
         _set_modes(root)
         made = into / f"{NAME}_{__version__}_amd64.deb"
-        proc.capture(["dpkg-deb", "--root-owner-group", "--build", root, made], env=naming.environment(seconds))
+        archive.write(root, made, seconds)
         return made
 
 
-def _add_files(root: Path, programs: dict[str, Path]) -> None:
-    """The files that the clone and the build of the guest programs have."""
+def _add_files(root: Path, programs: dict[str, Path], selftests: Sequence[Path]) -> None:
+    """The files of the clone, and the programs that were built."""
     clone = paths.repo_root()
     copies = {path: f"{LIBRARY}/{path.relative_to(clone / 'src')}" for path in (clone / "src/ferry").rglob("*")
               if path.suffix in _SUFFIXES}
     copies |= {path: f"{PROGRAMS}/{name}" for name, path in programs.items()}
+    copies |= {path: f"{PROGRAMS}/{series_selftests.INSTALLED}/{path.name}" for path in selftests}
     copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in (clone / "guest/scripts").glob("*.sh")}
     copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in (clone / "docs").rglob("*.md")}
     units = clone / "packaging/systemd"
@@ -86,7 +91,7 @@ def _add_files(root: Path, programs: dict[str, Path]) -> None:
     copies |= {clone / "COPYING": f"{DOCS}/copyright"}
     for path, name in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, root / name)
+        shutil.copy(path, root / name)
 
 
 def _add_generated(root: Path, seconds: int) -> None:

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kselftests of the series, built with the harness of the kernel's tree, on the debug kernel."""
+"""The kselftests of the series, on the debug kernel."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
-from ferry import proc
 from ferry.boards import LOCAL
-from ferry.errors import InfraError
-from ferry.kernel import toolchain
+from ferry.kernel import series_selftests
 from ferry.kernel.build import Kernel
-from ferry.series import patches, source
 from ferry.suites import guest_boot, integrity
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
@@ -20,14 +16,10 @@ from ferry.suites.result import Result
 from ferry.vm import guest_programs
 
 NAME = "selftests"
-SOURCES = "tools/testing/selftests/mm"
-HEADERS = ("tools/testing/selftests", "tools/testing/selftests/kselftest", "tools/include")
 #: One program, on an emulated debug kernel.
 TEST_S = 120
 DISK_MIB = 16
 TUTORIAL, TUTORIAL_S = "ferry_plain", 5
-#: Those that change nothing but control files and their own memory: the others swap, compact and make control groups.
-LIVE = ("ferry_dcbm", "ferry_migrc", "ferry_selector", "ferry_thp", "migration_mthp")
 
 
 def run(context: Context) -> list[Result]:
@@ -42,7 +34,7 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
     loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES)
     return [
         Job(NAME, program.name, _on_disk(program), TEST_S, setup=loads, files=(program,))
-        for program in _programs(context)
+        for program in series_selftests.programs(context.logs, context.board.arch)
     ]
 
 
@@ -50,7 +42,7 @@ def live_jobs(context: Context, kernel: Kernel) -> list[Job]:
     """The jobs that a machine in use survives, with those modules that its kernel has."""
     loads = tuple(guest_boot.load(kernel, module) for module in guest_boot.MODULES if module in kernel.modules)
     return [Job(NAME, program.name, shlex.quote(str(program)), TEST_S, setup=loads)
-            for program in _programs(context, LIVE)]
+            for program in series_selftests.programs(context.logs, context.board.arch, series_selftests.LIVE)]
 
 
 def _tutorial(context: Context, kernel: Kernel) -> Job:
@@ -65,23 +57,3 @@ def _on_disk(program: Path) -> str:
     """The command that runs a program in a directory on ext4: tests with files leave out other file systems."""
     enter = ("sh", "-c", shlex.quote('cd "$0" && exec "$1"'), "@", shlex.quote(str(program)))
     return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *enter))
-
-
-def _programs(context: Context, names: Sequence[str] = ("*",)) -> list[Path]:
-    """Build the selftests of the overlay. Raises InfraError with the compiler's first error."""
-    tests = sorted(path for name in names for path in (patches.overlay_dir() / SOURCES).glob(f"{name}.c"))
-    tree = source.obtain().path
-    return [_compiled(test, tree, context.logs, context.board.arch) for test in tests]
-
-
-def _compiled(test: Path, tree: Path, logs: Path, arch: str) -> Path:
-    out = logs / test.stem
-    log = logs / f"{test.stem}.build.log"
-    include = [word for headers in HEADERS for word in ("-I", str(tree / headers))]
-    include += ["-static"] if toolchain.is_foreign(arch) else []
-    command = [toolchain.compiler(arch), "-O2", "-Wall", "-Werror", *include, str(test), "-o", str(out)]
-    done = proc.run(command, log=log)
-    if done.status:
-        reason = toolchain.first_error(done.tail)
-        raise InfraError(f"{test.name} does not build: {reason}", hint="./ferry doctor", log=log)
-    return out

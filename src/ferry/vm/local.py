@@ -24,7 +24,7 @@ from ferry.errors import InfraError
 
 #: More than any record of /dev/kmsg has.
 _RECORD_BYTES = 8192
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
