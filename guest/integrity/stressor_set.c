@@ -62,7 +62,7 @@ static const struct stressor *const all[] = {
 	&mprotect_stressor, &ksm_stressor, &swap_stressor, &split_stressor,
 	&readfile_stressor, &writefile_stressor, &readdisk_stressor, &writedisk_stressor,
 	&vmsplice_stressor, &odirect_stressor, &uring_stressor,
-	&uffd_stressor, &numahint_stressor,
+	&uffd_stressor, &numahint_stressor, &lru_gen_stressor,
 };
 
 #define ALL_COUNT (sizeof(all) / sizeof(*all))

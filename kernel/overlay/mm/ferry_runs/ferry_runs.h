@@ -127,8 +127,11 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
  * @dst_folios:	their destinations, in the same order
  * @mode:	mode of the migration
  * @reason:	reason of the migration
+ * @gather:	gathering of the batch
  *
- * Completes what migrate_folio_move() does, or leaves a folio as it was.
+ * Completes what migrate_folio_move() does, or leaves a folio as it was. It is
+ * then to be copied again, so that a batch whose folios no CPU may copy does
+ * not move in runs.
  *
  * Context: process context. May sleep.
  * Return: number of folios that were moved.
@@ -136,10 +139,11 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
 static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 					   struct list_head *dst_folios,
 					   enum migrate_mode mode,
-					   enum migrate_reason reason)
+					   enum migrate_reason reason,
+					   const struct ferry_gather *gather)
 {
 	if (static_branch_unlikely(&ferry_runs_enabled) &&
-	    mode == MIGRATE_ASYNC)
+	    mode == MIGRATE_ASYNC && !ferry_copy_required(gather))
 		return __ferry_move_runs(unmap_folios, dst_folios, reason);
 	return 0;
 }
@@ -240,7 +244,8 @@ static inline unsigned int ferry_migrate_runs(struct list_head *from,
 static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 					   struct list_head *dst_folios,
 					   enum migrate_mode mode,
-					   enum migrate_reason reason)
+					   enum migrate_reason reason,
+					   const struct ferry_gather *gather)
 {
 	return 0;
 }

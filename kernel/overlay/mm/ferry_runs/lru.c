@@ -6,6 +6,10 @@
  * folio_add_lru() while a caller of migration has disabled the batches of the
  * CPUs by lru_cache_disable(). Runs take the lock once for up to 64 folios.
  *
+ * With multi-generational LRU, lruvec_add_folio() and lruvec_del_folio() do it
+ * all. So they do while it is switched off: lruvecs are drained one after the
+ * other, and until then a folio may still be in a generation.
+ *
  * Locking: folio locks -> lruvec lock, with interrupts off for one run.
  */
 
@@ -26,6 +30,12 @@ static unsigned int ferry_lru_stretch(struct folio **folios, unsigned int nr)
 		    !ferry_same_memcg(folios[0], folios[end]))
 			break;
 	return end;
+}
+
+/* Folios may be in generations, or must be added to one. */
+static bool ferry_lru_has_generations(void)
+{
+	return lru_gen_enabled() || lru_gen_switching();
 }
 
 static void ferry_lru_sizes(struct lruvec *lruvec, enum zone_type zid,
@@ -51,7 +61,7 @@ static void ferry_lruvec_add(struct lruvec *lruvec, struct folio **folios,
 
 		VM_WARN_ON_ONCE_FOLIO(folio_test_lru(folio), folio);
 		lru = folio_lru_list(folio);
-		if (lru_gen_enabled()) {
+		if (ferry_lru_has_generations()) {
 			lruvec_add_folio(lruvec, folio);
 		} else {
 			/* The same, with the sizes left until the end */
@@ -98,7 +108,7 @@ static void ferry_lruvec_del(struct lruvec *lruvec, struct folio **folios,
 	for (i = 0; i < nr; i++) {
 		enum lru_list lru = folio_lru_list(folios[i]);
 
-		if (lru_gen_enabled()) {
+		if (ferry_lru_has_generations()) {
 			lruvec_del_folio(lruvec, folios[i]);
 			continue;
 		}

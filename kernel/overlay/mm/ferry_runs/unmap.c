@@ -10,7 +10,9 @@
  * is unlocked. flush_tlb_batched_pending() relies on that. PTEs that no TLB may
  * hold, such as those that NUMA balancing or userfaultfd have made
  * inaccessible, do not count: neither do they cause a flush, nor do they hide
- * that others need one.
+ * that others need one. Whether one counts is decided once, when it is cleared:
+ * pte_accessible() of a hinting PTE changes as soon as another thread ends its
+ * mmu_gather, and the flush is for all PTEs of the range.
  *
  * mm/migrc decides on the PTEs of one folio after the other, and a walk of a
  * run visits the folios alternately. Until a folio is handed over, the
@@ -38,14 +40,14 @@
 
 /**
  * struct ferry_cleared - PTEs of one page table that were cleared, not flushed
- * @pte:	the value of one of them before, dirty if any was
  * @start:	least address, ULONG_MAX if there is none
  * @end:	greatest address and a page, 0 if there is none
+ * @dirty:	one of them was dirty
  */
 struct ferry_cleared {
-	pte_t pte;
 	unsigned long start;
 	unsigned long end;
+	bool dirty;
 };
 
 static const struct ferry_cleared ferry_none_cleared = { .start = ULONG_MAX };
@@ -56,8 +58,7 @@ static inline void ferry_add_cleared(struct ferry_cleared *cleared,
 {
 	if (!pte_accessible(mm, pte))
 		return;
-	if (!cleared->end || pte_dirty(pte))
-		cleared->pte = pte;
+	cleared->dirty |= pte_dirty(pte);
 	cleared->start = min(cleared->start, address);
 	cleared->end = max(cleared->end, address + PAGE_SIZE);
 }
@@ -68,7 +69,7 @@ static void ferry_leave_cleared(struct ferry_table *table,
 				struct ferry_cleared *cleared)
 {
 	if (cleared->end)
-		flush_cleared_ptes(vma, cleared->pte, cleared->start,
+		flush_cleared_ptes(vma, cleared->dirty, cleared->start,
 				   cleared->end);
 	*cleared = ferry_none_cleared;
 	ferry_table_leave(table);

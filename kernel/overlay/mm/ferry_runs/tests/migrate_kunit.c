@@ -128,15 +128,14 @@ static bool at_end_of_run(unsigned int i)
 }
 
 /*
- * Migrate pages that the TLB of one CPU has, and check that no write is lost.
- * Only if the address space ran on another CPU, too, does the flush wait for
- * the end of the batch.
+ * Map pages that the TLB of this CPU has, dirty, but for those at the ends of
+ * runs, which are inaccessible. Only if the address space ran on another CPU,
+ * too, does their flush wait for the end of the batch.
  */
-static void check_flush(struct kunit *test, bool batched)
+static unsigned long pages_in_tlb(struct kunit *test, bool batched)
 {
 	unsigned int bits = HAS_YOUNG | HAS_DIRTY | HAS_WRITE | HAS_EXCLUSIVE;
 	const struct cpumask *all = cpu_possible_mask;
-	LIST_HEAD(folios);
 	unsigned long start;
 	unsigned int i;
 
@@ -159,12 +158,28 @@ static void check_flush(struct kunit *test, bool batched)
 	for (i = 0; i < PAGES; i++)
 		if (!at_end_of_run(i))
 			put_user(1, (u32 __user *)(start + i * PAGE_SIZE));
-	ferry_test_isolate_all(test, start, &folios);
-	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	return start;
+}
+
+/* Write all pages, and check that no write went to a page that was freed. */
+static void check_writes(struct kunit *test, unsigned long start)
+{
+	unsigned int i;
+
 	write_all(test, start, 2);
 	for (i = 0; i < PAGES; i++)
 		KUNIT_EXPECT_EQ(test, read_page(test, start + i * PAGE_SIZE),
 				2);
+}
+
+static void check_flush(struct kunit *test, bool batched)
+{
+	unsigned long start = pages_in_tlb(test, batched);
+	LIST_HEAD(folios);
+
+	ferry_test_isolate_all(test, start, &folios);
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	check_writes(test, start);
 }
 
 /*
@@ -174,6 +189,37 @@ static void check_flush(struct kunit *test, bool batched)
 static void flush_beside_protnone(struct kunit *test)
 {
 	check_flush(test, true);
+}
+
+/* Another thread's mmu_gather ends when the last PTE of a run is cleared. */
+static void end_gather(void *last, unsigned long address, unsigned long pte,
+		       int order)
+{
+	if (address == (unsigned long)last)
+		dec_tlb_flush_pending(current->mm);
+}
+
+/*
+ * While an mmu_gather is open a PTE that is inaccessible counts as accessible.
+ * If it ends before the flush, the accessible ones of its range need it still.
+ */
+static void flush_after_gather_ends(struct kunit *test)
+{
+	unsigned long start = pages_in_tlb(test, true);
+	void *last = (void *)(start + (FERRY_RUN_FOLIOS - 1) * PAGE_SIZE);
+	LIST_HEAD(folios);
+	unsigned int i;
+
+	for (i = FERRY_RUN_FOLIOS; i > 0; i--)
+		ferry_test_isolate(test, start + (i - 1) * PAGE_SIZE, &folios);
+	KUNIT_EXPECT_EQ(test, register_trace_set_migration_pte(end_gather,
+							       last), 0);
+	inc_tlb_flush_pending(current->mm);
+	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
+	unregister_trace_set_migration_pte(end_gather, last);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_FALSE(test, mm_tlb_flush_pending(current->mm));
+	check_writes(test, start);
 }
 
 /* A flush that cannot be batched is done at once. */
@@ -293,6 +339,43 @@ static void pinned_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.pfn, after.pfn);
 	KUNIT_EXPECT_EQ(test, before.bits, after.bits);
 	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
+}
+
+static void drop_reference(void *src, struct folio *folio)
+{
+	if (folio_ref_count(src) > 1)
+		folio_put(src);
+}
+
+/*
+ * The CPU may not copy for a client that requires its migrator. A folio whose
+ * copy is lost, because of a reference that vanishes a moment later, stays.
+ */
+static void required_copy_is_not_repeated(struct kunit *test)
+{
+	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+	unsigned long start = new_pages(test);
+	struct ferry_client *client;
+	struct page_state state;
+	LIST_HEAD(folios);
+
+	client = ferry_client_open("kernel", true);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(client));
+	ferry_test_isolate_all(test, start, &folios);
+	ferry_test_read(test, start, &state);
+	folio_get(pfn_folio(state.pfn));
+	KUNIT_EXPECT_EQ(test, register_trace_mm_lru_insertion(drop_reference,
+							      pfn_folio(state.pfn)), 0);
+	KUNIT_EXPECT_EQ(test, ferry_client_migrate(client, &folios,
+						   caller_alloc, caller_put,
+						   (unsigned long)&caller,
+						   MIGRATE_ASYNC, MR_SYSCALL,
+						   NULL), 1);
+	unregister_trace_mm_lru_insertion(drop_reference, pfn_folio(state.pfn));
+	tracepoint_synchronize_unregister();
+	ferry_client_close(client);
+	putback_movable_pages(&folios);
+	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), PAGES - 1);
 }
 
 /* A list of folios that one of several tasks migrates. */
@@ -604,11 +687,13 @@ static void gathered_allocation_fails(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(flush_beside_protnone),
+	KUNIT_CASE(flush_after_gather_ends),
 	KUNIT_CASE(flush_at_once),
 	KUNIT_CASE(first_is_unmapped),
 	KUNIT_CASE(no_node_is_the_own),
 	KUNIT_CASE(allocation_fails),
 	KUNIT_CASE(pinned_stay),
+	KUNIT_CASE(required_copy_is_not_repeated),
 	KUNIT_CASE(two_tasks),
 	KUNIT_CASE(poisoned_meanwhile),
 	KUNIT_CASE(traced),
