@@ -17,6 +17,10 @@
  * the work does not keep up, and the faults must be slowed down. So must that
  * of a folio which is a list of its own.
  *
+ * The work is none of the task's, so what confines the allocations of a task
+ * must be checked before: a node that its cpuset forbids is left to the fault,
+ * whose allocation then fails.
+ *
  * Nothing is locked while a folio waits. It is isolated, so other users of
  * isolated folios fail with it or try again, as they do during the migration
  * itself; the delay bounds for how long. The list has the isolation's
@@ -26,6 +30,7 @@
  * Locking: the lock of a list is taken last, with no other lock held.
  */
 
+#include <linux/cpuset.h>
 #include <linux/ferry_promote.h>
 #include <linux/init.h>
 #include <linux/list.h>
@@ -63,6 +68,9 @@ bool __ferry_promote(struct folio *folio, int node)
 
 	if (!ferry_promotions || nr >= FERRY_LIST_PAGES ||
 	    !__ferry_wants_long_lists(MR_NUMA_MISPLACED))
+		return false;
+	if (cpusets_enabled() &&
+	    !cpuset_current_node_allowed(node, GFP_HIGHUSER_MOVABLE))
 		return false;
 	scoped_guard(spinlock, &promotions->lock) {
 		if (promotions->nr_pages + nr > FERRY_PROMOTE_MAX)
