@@ -35,6 +35,7 @@
 #define fail_open_early               25  /* an opener relies on a flush that is not over */
 #define fail_pin_order                26  /* memfd_pin_folios() flushes before it has found its folio */
 #define fail_free_wait                27  /* a task that needs pages does not wait until another drain has freed them */
+#define fail_pay_left_out             28  /* a payment that has left an mm out is recorded in it */
 
 /* States without which the model would show nothing. */
 #define see_write_fault_flushes       1
@@ -58,6 +59,7 @@
 #define see_lazy_flushes              19
 #define see_pay_shared                20
 #define see_entry_zapped              21  /* while its flush is pending */
+#define see_pay_left_out              22
 
 /* Anonymous memory of two threads; a file that two processes map; a page that one maps writable and one does not. */
 mtype:kind = { THREADS, FILE, MIXED };
@@ -130,10 +132,9 @@ inline flush_tlb_mm(m)
 
 #define flush_pending(m)	(mm[m].deferred >= mm[m].flushed && !should_fail(generation))
 
-/* migrc_flush_tlb_mm() */
-inline flush_and_record(m)
+/* Since the generation `start` */
+inline flush_begun(m)
 {
-	d_step { newest_gen++; start = newest_gen };
 	if
 	:: should_fail(flushed_early) -> mm[m].flushed = max(mm[m].flushed, start)
 	:: else
@@ -149,12 +150,34 @@ inline flush_and_record(m)
 	}
 }
 
-/* A task that waited looks again: a drain may have done the flush meanwhile. */
+/* migrc_flush_tlb_mm() */
+inline flush_and_record(m)
+{
+	d_step { newest_gen++; start = newest_gen };
+	flush_begun(m)
+}
+
+/* migrc_pay(). Between the look of its caller and migrc_gather() a drain may have done the flush. */
+inline migrc_pay(m)
+{
+	d_step { newest_gen++; start = newest_gen };
+	if
+	:: flush_pending(m) -> flush_begun(m)
+	:: d_step {
+		!flush_pending(m) ->
+		reached(pay_left_out);
+		mm[m].flushed = (should_fail(pay_left_out) -> max(mm[m].flushed, start) : mm[m].flushed);
+		start = 0
+	   }
+	fi
+}
+
+/* A task that waited looks again. */
 inline __migrc_flush(m)
 {
 	lock(pay_lock);
 	if
-	:: flush_pending(m) -> flush_and_record(m)
+	:: flush_pending(m) -> migrc_pay(m)
 	:: d_step { !flush_pending(m) -> reached(pay_shared) }
 	fi;
 	unlock(pay_lock)
@@ -727,6 +750,7 @@ init
 		if
 		:: run drain()
 		:: run migrate()
+		:: number == 11 -> run drain(); run migrate()
 		fi;
 		number = 0; last = 0
 	}

@@ -118,6 +118,9 @@ bool migrc_table_pending(const struct mm_struct *mm, const pte_t *ptep);
 s64 migrc_generation(void);
 void migrc_mm_defer(struct mm_struct *mm, const pte_t *ptep);
 void migrc_flush_mms(void);
+#if IS_ENABLED(CONFIG_KUNIT)
+void migrc_pay(struct mm_struct *mm);
+#endif
 
 /* unmap.c */
 bool migrc_read_only(const struct folio *src,

@@ -14,6 +14,10 @@
  * that flush, so a flush remains pending. Both sides have a full barrier
  * between their two steps.
  *
+ * A flush that leaves an mm out, because none is pending, must not be recorded
+ * in it: a PTE may have been cleared whose deferral is not recorded yet, and
+ * would then count as flushed.
+ *
  * The caller of migrc_flush() holds the lock of the page table that it is
  * about to change. Each page table (ptdesc) has the generation of its newest
  * deferral, written and read under that lock. So the caller flushes only if the
@@ -49,11 +53,13 @@
  * interrupts on, so CPUs that wait for a lock take part in the flush.
  */
 
+#include <kunit/visibility.h>
 #include <linux/export.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/pgtable.h>
 #include <linux/spinlock.h>
 
 #include "arch.h"
@@ -278,8 +284,8 @@ static void migrc_gather_some(struct mm_struct *mm, struct migrc_round *round)
 	unsigned int nr;
 
 	spin_lock(&migrc_mms_lock);
-	migrc_gather(mm, round);
-	mm->migrc.paid = round->start;
+	if (migrc_gather(mm, round))
+		mm->migrc.paid = round->start;
 	for (nr = 0; nr < MIGRC_MMS_LOCKED && !list_empty(&migrc_mms); nr++) {
 		struct mm_struct *next;
 
@@ -313,16 +319,23 @@ static void migrc_set_some_flushed(struct migrc_round *round)
 }
 
 /* Under migrc_pay_lock, which also protects the batch. */
-static void migrc_pay(struct mm_struct *mm)
+VISIBLE_IF_KUNIT void migrc_pay(struct mm_struct *mm)
 {
 	static struct arch_tlbflush_unmap_batch batch;
 	struct migrc_round round = { .batch = &batch };
 
 	migrc_round_begin(&round);
 	migrc_gather_some(mm, &round);
+	/* In lazy MMU mode Xen would do the flush later. */
+	lazy_mmu_mode_pause();
 	migrc_round_flush(&round);
-	/* Not by its place in the list, which another flush may change. */
-	migrc_set_flushed(mm, &round);
+	lazy_mmu_mode_resume();
+	/*
+	 * Not by its place in the list, which another flush may change. If that
+	 * was of @mm, this one may have left it out.
+	 */
+	if (mm->migrc.paid == round.start)
+		migrc_set_flushed(mm, &round);
 	migrc_set_some_flushed(&round);
 }
 

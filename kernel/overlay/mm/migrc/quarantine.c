@@ -166,6 +166,7 @@ static void migrc_free(struct list_head *folios)
 		folios_put(&batch);
 }
 
+/* Take all folios, and return their pages. */
 static long migrc_take(struct list_head *folios)
 {
 	long pages = 0;
@@ -177,17 +178,20 @@ static long migrc_take(struct list_head *folios)
 		spin_lock(&node->lock);
 		list_splice_tail_init(&node->folios, folios);
 		pages += node->pages;
-		node->pages = 0;
+		atomic_long_add(node->pages, &migrc_freeing);
+		/* __migrc_drain() sees them in one of both counts. */
+		smp_mb__after_atomic();
+		WRITE_ONCE(node->pages, 0);
 		spin_unlock(&node->lock);
 	}
-	atomic_long_add(pages, &migrc_freeing);
 	return pages;
 }
 
 /* Drain, and free the folios of the list as well. */
 static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 {
-	long pages;
+	struct folio *folio;
+	long pages = 0;
 
 	/* Direct reclaim does not queue: whoever has the mutex drains. */
 	if (cause == MIGRC_PRESSURE) {
@@ -196,7 +200,10 @@ static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 	} else {
 		mutex_lock(&migrc_drain_mutex);
 	}
-	pages = migrc_take(folios);
+	list_for_each_entry(folio, folios, lru)
+		pages += folio_nr_pages(folio);
+	atomic_long_add(pages, &migrc_freeing);
+	pages += migrc_take(folios);
 	/* Also if the list is empty: a file or an mm may still need it. */
 	if (!migrc_should_fail(MIGRC_FAIL_DRAIN))
 		migrc_flush_mms();
@@ -242,6 +249,8 @@ void __migrc_drain(enum migrc_cause cause)
 		return;
 	if (!for_pages || migrc_quarantined())
 		migrc_drain_with(&folios, cause);
+	/* Pairs with the barrier of migrc_take(). */
+	smp_rmb();
 	/* These need each page in the free lists. */
 	if (cause == MIGRC_DRAIN || cause == MIGRC_FAILURE)
 		wait_event(migrc_freed, !atomic_long_read(&migrc_freeing));

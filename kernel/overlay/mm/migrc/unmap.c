@@ -61,6 +61,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/page-isolation.h>
 #include <linux/sched.h>
+#include <linux/userfaultfd_k.h>
 
 #include "../internal.h"
 #include "arch.h"
@@ -238,6 +239,9 @@ void __migrc_batch_flush(void)
  * that forbid writing did so then. If the scan ends between the two reads, it
  * has flushed this PTE, too.
  *
+ * A PTE that userfaultfd protects from reads comes back inaccessible, so that
+ * nothing would flush what TLBs have of it when it goes. Its VMA is refused.
+ *
  * Context: under the PTE's lock.
  * Return: true if no CPU can write by an earlier state of the PTE.
  */
@@ -247,6 +251,8 @@ bool migrc_read_only(const struct folio *src, const struct vm_area_struct *vma)
 
 	if (!folio_test_anon(src))
 		return true;
+	if (userfaultfd_rwp(vma))
+		return false;
 	if (READ_ONCE(mm->migrc.forking))
 		return migrc_should_fail(MIGRC_FAIL_FORK) &&
 		       migrc_check_pending();

@@ -124,6 +124,24 @@ static void mm_flush_of_a_gather_counts(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, __migrc_flush_gather(mm, false));
 }
 
+/*
+ * If another task flushes the mm before a payer gathers it, the payer leaves it
+ * out. A PTE that was cleared meanwhile, but not recorded, is not flushed.
+ */
+static void mm_left_out_is_not_flushed(struct kunit *test)
+{
+	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
+	s64 cleared;
+
+	migrc_mm_defer(mm, ptep);
+	__migrc_flush_tlb_mm(mm);
+	cleared = migrc_generation();
+	migrc_pay(mm);
+	migrc_advance(&mm->migrc.deferred, cleared);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+}
+
 /* A flush that has begun does not include later deferrals. */
 static void mm_flush_that_began_before(struct kunit *test)
 {
@@ -242,6 +260,18 @@ static void read_only_not_while_forking(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, migrc_read_only(anon, &vma));
 	migrc_fork_end(vma.vm_mm);
 	KUNIT_EXPECT_TRUE(test, migrc_read_only(anon, &vma));
+}
+
+/* Such a PTE comes back inaccessible, and its removal would flush nothing. */
+static void read_only_not_if_reads_are_protected(struct kunit *test)
+{
+	struct vm_area_struct vma = { .vm_mm = new_mm(test) };
+
+	if (!IS_ENABLED(CONFIG_USERFAULTFD) ||
+	    !IS_ENABLED(CONFIG_ARCH_HAS_PTE_PROTNONE))
+		kunit_skip(test, "no read-write protection");
+	vm_flags_init(&vma, VM_READ | VM_UFFD_RWP);
+	KUNIT_EXPECT_FALSE(test, migrc_read_only(new_anon_folio(test), &vma));
 }
 
 static void advance_never_goes_back(struct kunit *test)
@@ -765,12 +795,14 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(mm_flush_serves_the_payer),
 	KUNIT_CASE(mm_flush_of_the_kernel_counts),
 	KUNIT_CASE(mm_flush_of_a_gather_counts),
+	KUNIT_CASE(mm_left_out_is_not_flushed),
 	KUNIT_CASE(mm_flush_that_began_before),
 	KUNIT_CASE(mm_drain_flushes_all),
 	KUNIT_CASE(mm_flushed_leaves_the_list),
 	KUNIT_CASE(read_only_without_pending_flush),
 	KUNIT_CASE(read_only_while_scanned),
 	KUNIT_CASE(read_only_not_while_forking),
+	KUNIT_CASE(read_only_not_if_reads_are_protected),
 	KUNIT_CASE(advance_never_goes_back),
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
