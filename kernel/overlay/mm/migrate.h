@@ -65,7 +65,7 @@ int move_to_new_folio(struct folio *dst, struct folio *src,
 /**
  * flush_cleared_ptes() - flush a range whose PTEs were cleared without a flush
  * @vma:	VMA of the range
- * @pteval:	a PTE of the range before, accessible, dirty if any was
+ * @dirty:	a PTE of the range was dirty
  * @start:	first address
  * @end:	the one after the last
  *
@@ -73,7 +73,7 @@ int move_to_new_folio(struct folio *dst, struct folio *src,
  *
  * Context: under the lock of the page table.
  */
-void flush_cleared_ptes(struct vm_area_struct *vma, pte_t pteval,
+void flush_cleared_ptes(struct vm_area_struct *vma, bool dirty,
 			unsigned long start, unsigned long end);
 
 /* The migration entry for a PTE that was cleared. */
