@@ -69,8 +69,8 @@ bool __ferry_promote(struct folio *folio, int node)
 	if (!ferry_promotions || nr >= FERRY_LIST_PAGES ||
 	    !__ferry_wants_long_lists(MR_NUMA_MISPLACED))
 		return false;
-	if (cpusets_enabled() &&
-	    !cpuset_current_node_allowed(node, GFP_HIGHUSER_MOVABLE))
+	if (!cpuset_zone_allowed(NODE_DATA(node)->node_zones,
+				 GFP_HIGHUSER_MOVABLE))
 		return false;
 	scoped_guard(spinlock, &promotions->lock) {
 		if (promotions->nr_pages + nr > FERRY_PROMOTE_MAX)

@@ -195,7 +195,7 @@ static void flush_beside_protnone(struct kunit *test)
 static void end_gather(void *last, unsigned long address, unsigned long pte,
 		       int order)
 {
-	if (address == (unsigned long)last)
+	if (address == *(unsigned long *)last)
 		dec_tlb_flush_pending(current->mm);
 }
 
@@ -205,21 +205,23 @@ static void end_gather(void *last, unsigned long address, unsigned long pte,
  */
 static void flush_after_gather_ends(struct kunit *test)
 {
-	unsigned long start = pages_in_tlb(test, true);
-	void *last = (void *)(start + (FERRY_RUN_FOLIOS - 1) * PAGE_SIZE);
+	unsigned long start, last = 0;
 	LIST_HEAD(folios);
 	unsigned int i;
 
+	/* To change code flushes the TLB, so it must be done before. */
+	KUNIT_ASSERT_EQ(test, register_trace_set_migration_pte(end_gather,
+							       &last), 0);
+	start = pages_in_tlb(test, true);
+	last = start + (FERRY_RUN_FOLIOS - 1) * PAGE_SIZE;
 	for (i = FERRY_RUN_FOLIOS; i > 0; i--)
 		ferry_test_isolate(test, start + (i - 1) * PAGE_SIZE, &folios);
-	KUNIT_EXPECT_EQ(test, register_trace_set_migration_pte(end_gather,
-							       last), 0);
 	inc_tlb_flush_pending(current->mm);
 	KUNIT_EXPECT_EQ(test, migrate_to(&folios, 1), 0);
-	unregister_trace_set_migration_pte(end_gather, last);
+	check_writes(test, start);
+	unregister_trace_set_migration_pte(end_gather, &last);
 	tracepoint_synchronize_unregister();
 	KUNIT_EXPECT_FALSE(test, mm_tlb_flush_pending(current->mm));
-	check_writes(test, start);
 }
 
 /* A flush that cannot be batched is done at once. */
@@ -341,10 +343,25 @@ static void pinned_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
 }
 
-static void drop_reference(void *src, struct folio *folio)
+/* A folio that somebody references for a while. */
+struct referenced {
+	struct task_struct *task;	/* that migrates it */
+	struct folio *folio;
+	unsigned int inserted;		/* folios in LRU lists, by that task */
+};
+
+/* From the first folio of a batch that has moved to the end of the next run. */
+static void reference_for_a_while(void *data, struct folio *folio)
 {
-	if (folio_ref_count(src) > 1)
-		folio_put(src);
+	struct referenced *referenced = data;
+
+	if (current != referenced->task)
+		return;
+	referenced->inserted++;
+	if (referenced->inserted == 1)
+		folio_get(referenced->folio);
+	else if (referenced->inserted == FERRY_RUN_FOLIOS + 1)
+		folio_put(referenced->folio);
 }
 
 /*
@@ -354,6 +371,7 @@ static void drop_reference(void *src, struct folio *folio)
 static void required_copy_is_not_repeated(struct kunit *test)
 {
 	struct caller caller = { .nid = 1, .may_alloc = UINT_MAX };
+	struct referenced referenced = { .task = current };
 	unsigned long start = new_pages(test);
 	struct ferry_client *client;
 	struct page_state state;
@@ -362,17 +380,20 @@ static void required_copy_is_not_repeated(struct kunit *test)
 	client = ferry_client_open("kernel", true);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(client));
 	ferry_test_isolate_all(test, start, &folios);
-	ferry_test_read(test, start, &state);
-	folio_get(pfn_folio(state.pfn));
-	KUNIT_EXPECT_EQ(test, register_trace_mm_lru_insertion(drop_reference,
-							      pfn_folio(state.pfn)), 0);
+	/* In the second run, of which others move. */
+	ferry_test_read(test, start + FERRY_RUN_FOLIOS * PAGE_SIZE, &state);
+	referenced.folio = pfn_folio(state.pfn);
+	KUNIT_EXPECT_EQ(test,
+			register_trace_mm_lru_insertion(reference_for_a_while,
+							&referenced), 0);
 	KUNIT_EXPECT_EQ(test, ferry_client_migrate(client, &folios,
 						   caller_alloc, caller_put,
 						   (unsigned long)&caller,
 						   MIGRATE_ASYNC, MR_SYSCALL,
 						   NULL), 1);
-	unregister_trace_mm_lru_insertion(drop_reference, pfn_folio(state.pfn));
+	unregister_trace_mm_lru_insertion(reference_for_a_while, &referenced);
 	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_GT(test, referenced.inserted, FERRY_RUN_FOLIOS);
 	ferry_client_close(client);
 	putback_movable_pages(&folios);
 	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), PAGES - 1);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * NUMA balancing migrates folios in batches if a migrator is selected for it:
- * all of them arrive, with their content, and share batches. None goes to a
- * node that the task's cpuset forbids.
+ * all of them arrive, with their content, and share batches.
  */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -131,82 +128,6 @@ TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 	EXPECT_GE(arrived, BYTES / 4096 / 2);
 	/* A hinting fault of its own would have a batch of one folio. */
 	EXPECT_LT(batches, (long long)arrived / 8);
-}
-
-static long long hinting_faults(void)
-{
-	FILE *file = fopen("/proc/vmstat", "r");
-	long long faults = -1;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "numa_hint_faults %lld", &faults) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return faults;
-}
-
-static char cgroups[32];
-
-static int write_cgroup(const char *name, const char *value)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", cgroups, name);
-	file = fopen(path, "w");
-	if (!file)
-		return -1;
-	fputs(value, file);
-	return fclose(file);
-}
-
-/* Enter a cgroup that may use memory of node 1 only. */
-static int confine(void)
-{
-	char path[64];
-
-	strcpy(cgroups, "/tmp/ferry_XXXXXX");
-	if (!mkdtemp(cgroups) || mount("ferry", cgroups, "cgroup2", 0, NULL) ||
-	    write_cgroup("cgroup.subtree_control", "+cpuset"))
-		return -1;
-	snprintf(path, sizeof(path), "%s/confined", cgroups);
-	if (mkdir(path, 0755))
-		return -1;
-	return write_cgroup("confined/cpuset.mems", "1") ? :
-	       write_cgroup("confined/cgroup.procs", "0");
-}
-
-static void release(void)
-{
-	char path[64];
-
-	write_cgroup("cgroup.procs", "0");
-	snprintf(path, sizeof(path), "%s/confined", cgroups);
-	rmdir(path);
-	umount(cgroups);
-	rmdir(cgroups);
-}
-
-TEST_F_TIMEOUT(promote, cpuset_is_obeyed, 2 * SECONDS)
-{
-	long long first = hinting_faults(), wanted = 4 * BYTES / 4096;
-	time_t end = time(NULL) + SECONDS;
-	size_t wrong = 0;
-
-	if (confine()) {
-		release();
-		SKIP(return, "needs the cpuset controller");
-	}
-	while (hinting_faults() - first < wanted && time(NULL) < end)
-		for (size_t i = 0; i < BYTES / sizeof(size_t); i += 512)
-			wrong += ((size_t *)self->memory)[i] != i;
-	EXPECT_EQ(wrong, 0);
-	TH_LOG("%lld hinting faults", hinting_faults() - first);
-	EXPECT_GE(hinting_faults() - first, wanted);
-	EXPECT_EQ(count_on(self->memory, 0, false), 0);
-	release();
 }
 
 TEST_HARNESS_MAIN
