@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dcbm on an engine of which a test decides when it accepts descriptors, when
+ * it completes them, and how long the task that submits gets no CPU. No byte is
+ * copied: the status of a folio tells what dcbm believes.
+ */
+
+#include <kunit/device.h>
+#include <kunit/test.h>
+#include <linux/cleanup.h>
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include "../../../dma/dmaengine.h"
+#include "../internal.h"
+
+#define FAKE_DESCS	64
+/* timeout_ms of the tests, and a time in which it certainly passes. */
+#define FAKE_TIMEOUT_MS	100
+#define FAKE_LATE_MS	(FAKE_TIMEOUT_MS + 50)
+
+/**
+ * struct fake_engine - a DMA engine with one channel
+ * @dma:	the device of dmaengine
+ * @chan:	its channel
+ * @descs:	all descriptors that it has in its life
+ * @nr:		number of them that were submitted
+ * @nr_issued:	of those, issued
+ * @nr_done:	of those, completed
+ * @nr_preps:	calls of its prep
+ * @nr_issues:	calls of its issue_pending
+ * @prep:	called by prep; false to refuse the descriptor
+ * @issue:	called by issue_pending
+ */
+struct fake_engine {
+	struct dma_device dma;
+	struct dma_chan chan;
+	struct dma_async_tx_descriptor descs[FAKE_DESCS];
+	unsigned int nr;
+	unsigned int nr_issued;
+	unsigned int nr_done;
+	unsigned int nr_preps;
+	unsigned int nr_issues;
+	bool (*prep)(struct fake_engine *engine);
+	void (*issue)(struct fake_engine *engine);
+};
+
+static struct dcbm_tuning fake_saved;
+
+static struct fake_engine *to_fake_engine(struct dma_chan *chan)
+{
+	return container_of(chan, struct fake_engine, chan);
+}
+
+static dma_cookie_t fake_submit(struct dma_async_tx_descriptor *tx)
+{
+	to_fake_engine(tx->chan)->nr++;
+	return dma_cookie_assign(tx);
+}
+
+static struct dma_async_tx_descriptor *
+fake_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
+	  unsigned long flags)
+{
+	struct fake_engine *engine = to_fake_engine(chan);
+	struct dma_async_tx_descriptor *tx;
+
+	engine->nr_preps++;
+	if (engine->nr == FAKE_DESCS || (engine->prep && !engine->prep(engine)))
+		return NULL;
+	tx = &engine->descs[engine->nr];
+	dma_async_tx_descriptor_init(tx, chan);
+	tx->flags = flags;
+	tx->tx_submit = fake_submit;
+	return tx;
+}
+
+static void fake_issue_pending(struct dma_chan *chan)
+{
+	struct fake_engine *engine = to_fake_engine(chan);
+
+	WRITE_ONCE(engine->nr_issued, engine->nr);
+	engine->nr_issues++;
+	engine->issue(engine);
+}
+
+static enum dma_status fake_status(struct dma_chan *chan, dma_cookie_t cookie,
+				   struct dma_tx_state *state)
+{
+	return dma_cookie_status(chan, cookie, state);
+}
+
+/* Complete what was issued before the call. */
+static void fake_complete(struct fake_engine *engine)
+{
+	struct dmaengine_result result = { .result = DMA_TRANS_NOERROR };
+	unsigned int nr_issued = READ_ONCE(engine->nr_issued);
+
+	while (engine->nr_done < nr_issued) {
+		struct dma_async_tx_descriptor *tx;
+
+		tx = &engine->descs[engine->nr_done++];
+		dma_cookie_complete(tx);
+		dmaengine_desc_get_callback_invoke(tx, &result);
+	}
+}
+
+/* Let dcbm use the engine and no other. */
+static void fake_select(struct kunit *test, struct fake_engine *engine)
+{
+	struct dma_device *dma = &engine->dma;
+
+	engine->chan.device = dma;
+	dma_cookie_init(&engine->chan);
+	INIT_LIST_HEAD(&dma->channels);
+	list_add_tail(&engine->chan.device_node, &dma->channels);
+	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
+	dma->device_prep_dma_memcpy = fake_prep;
+	dma->device_issue_pending = fake_issue_pending;
+	dma->device_tx_status = fake_status;
+	KUNIT_ASSERT_EQ(test, dma_async_device_register(dma), 0);
+	KUNIT_EXPECT_EQ(test, dcbm_set_devices(dev_name(dma->dev)), 0);
+	KUNIT_EXPECT_EQ(test, dcbm_acquire_all(false), 0);
+	test->priv = engine;
+}
+
+/* An engine that completes descriptors at once, unless the test changes it. */
+static struct fake_engine *fake_engine(struct kunit *test, const char *driver)
+{
+	struct device *dev = kunit_device_register(test, driver);
+	struct fake_engine *engine;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	KUNIT_ASSERT_EQ(test, 0,
+			dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64)));
+	engine = kunit_kzalloc(test, sizeof(*engine), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, engine);
+	engine->dma.dev = dev;
+	engine->issue = fake_complete;
+	fake_select(test, engine);
+	return engine;
+}
+
+KUNIT_DEFINE_ACTION_WRAPPER(fake_folio_put, folio_put, struct folio *);
+
+static struct folio *fake_folio(struct kunit *test, size_t bytes)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, get_order(bytes));
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_folio_put,
+							   folio));
+	return folio;
+}
+
+static struct ferry_batch *fake_batch(struct kunit *test, unsigned int nr,
+				      size_t bytes)
+{
+	struct ferry_batch *batch;
+
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	batch->max_us = 8 * USEC_PER_MSEC;
+	while (batch->nr < nr) {
+		struct ferry_pair *pair = &batch->pairs[batch->nr++];
+
+		pair->src = fake_folio(test, bytes);
+		pair->dst = fake_folio(test, bytes);
+		pair->offset = batch->bytes;
+		pair->status = -EINPROGRESS;
+		batch->bytes += folio_size(pair->src);
+	}
+	batch->src_nid = folio_nid(batch->pairs[0].src);
+	batch->dst_nid = folio_nid(batch->pairs[0].dst);
+	return batch;
+}
+
+/*
+ * A job that the engine's channel copies alone. Unless @rate is 0 that many
+ * bytes per us are expected of it, so that its first transfer is a large one.
+ */
+static struct dcbm_job *fake_job(struct kunit *test, struct ferry_batch *batch,
+				 unsigned long rate)
+{
+	struct dcbm_job *job = kunit_kzalloc(test, sizeof(*job), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, job);
+	job->batch = batch;
+	job->cpus = ferry_mtcopy_begin(batch, 0);
+	KUNIT_ASSERT_NOT_NULL(test, job->cpus);
+	dcbm_claim(job, 1);
+	KUNIT_ASSERT_EQ(test, job->nr, 1);
+	dcbm_expect(job);
+	job->ch[0]->rate = rate;
+	return job;
+}
+
+static s64 fake_count(enum dcbm_counter counter)
+{
+	return atomic64_read(&dcbm_counters[counter]);
+}
+
+/* Without faults the channel copies all. */
+static void dcbm_copies_all(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 2, SZ_2M);
+	job = fake_job(test, batch, 0);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+}
+
+static int dcbm_suite_init(struct kunit *test)
+{
+	fake_saved = dcbm_tuning;
+	dcbm_tuning.timeout_ms = FAKE_TIMEOUT_MS;
+	return 0;
+}
+
+static void dcbm_suite_exit(struct kunit *test)
+{
+	struct fake_engine *engine = test->priv;
+
+	if (engine) {
+		/* The channels of an engine that goes are released. */
+		dma_async_device_unregister(&engine->dma);
+		dcbm_release_all();
+		dcbm_set_devices("all");
+	}
+	dcbm_tuning = fake_saved;
+}
+
+static struct kunit_case dcbm_cases[] = {
+	KUNIT_CASE(dcbm_copies_all),
+	{}
+};
+
+static struct kunit_suite dcbm_suite = {
+	.name = "ferry_dcbm",
+	.init = dcbm_suite_init,
+	.exit = dcbm_suite_exit,
+	.test_cases = dcbm_cases,
+};
+
+kunit_test_suite(dcbm_suite);
