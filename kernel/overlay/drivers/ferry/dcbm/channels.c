@@ -263,7 +263,7 @@ void dcbm_channel_free(struct dcbm_channel *ch)
 
 /*
  * Claim a slot that no batch can claim any more; false if hung.c has it. A
- * batch takes no lock of dcbm, and its transfers have deadlines.
+ * batch takes no lock of dcbm, and its time is limited.
  */
 static bool dcbm_claim_wait(struct dcbm_channel *ch)
 {

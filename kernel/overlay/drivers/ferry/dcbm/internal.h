@@ -110,7 +110,9 @@ struct dcbm_desc {
  * @next:	first descriptor not submitted
  * @pending:	outstanding callbacks of the group
  * @begun:	in ns; when it was claimed
- * @deadline:	in ns; when it has failed if it is not complete
+ * @deadline:	in ns; no more of it is submitted then
+ * @overdue:	in ns; when its device has had enough time for the group
+ * @late:	the group was not complete then
  * @cpu_ns:	time that the CPU has spent on it
  * @src_put:	segments whose source references hung.c has dropped
  * @in_flight:	segments that the device of a hung channel may still write
@@ -133,6 +135,8 @@ struct dcbm_transfer {
 	atomic_t pending;
 	u64 begun;
 	u64 deadline;
+	u64 overdue;
+	bool late;
 	u64 cpu_ns;
 	unsigned int src_put;
 	DECLARE_BITMAP(in_flight, DCBM_MAX_SEGMENTS);
@@ -389,7 +393,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer);
 void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch);
 
 /* submit.c */
-bool dcbm_submit_group(struct dcbm_transfer *transfer);
+bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns);
 
 /* copy.c */
 void dcbm_copy_job(struct dcbm_job *job);

@@ -11,6 +11,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
@@ -35,6 +36,7 @@
  * @nr_issues:	calls of its issue_pending
  * @prep:	called by prep; false to refuse the descriptor
  * @issue:	called by issue_pending
+ * @timer:	for completions later on
  */
 struct fake_engine {
 	struct dma_device dma;
@@ -47,9 +49,12 @@ struct fake_engine {
 	unsigned int nr_issues;
 	bool (*prep)(struct fake_engine *engine);
 	void (*issue)(struct fake_engine *engine);
+	struct hrtimer timer;
 };
 
 static struct dcbm_tuning fake_saved;
+/* Channels that hung before the test. */
+static s64 fake_hung;
 
 static struct fake_engine *to_fake_engine(struct dma_chan *chan)
 {
@@ -109,6 +114,18 @@ static void fake_complete(struct fake_engine *engine)
 	}
 }
 
+/* Complete by a late interrupt. */
+static enum hrtimer_restart fake_timer_fn(struct hrtimer *timer)
+{
+	fake_complete(container_of(timer, struct fake_engine, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void fake_complete_in(struct fake_engine *engine, u64 ns)
+{
+	hrtimer_start(&engine->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
+}
+
 /* Let dcbm use the engine and no other. */
 static void fake_select(struct kunit *test, struct fake_engine *engine)
 {
@@ -141,6 +158,8 @@ static struct fake_engine *fake_engine(struct kunit *test, const char *driver)
 	KUNIT_ASSERT_NOT_NULL(test, engine);
 	engine->dma.dev = dev;
 	engine->issue = fake_complete;
+	hrtimer_setup(&engine->timer, fake_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
 	fake_select(test, engine);
 	return engine;
 }
@@ -204,6 +223,14 @@ static s64 fake_count(enum dcbm_counter counter)
 	return atomic64_read(&dcbm_counters[counter]);
 }
 
+/* The engine is not blamed: its channel does not hang, and it does not rest. */
+static void fake_expect_blameless(struct kunit *test,
+				  const struct dcbm_job *job)
+{
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung);
+	KUNIT_EXPECT_FALSE(test, dcbm_engine_rests(job->ch[0]->engine));
+}
+
 /* Without faults the channel copies all. */
 static void dcbm_copies_all(struct kunit *test)
 {
@@ -219,10 +246,148 @@ static void dcbm_copies_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 }
 
+static bool fake_prep_late(struct fake_engine *engine)
+{
+	if (engine->nr_preps == 1)
+		msleep(FAKE_LATE_MS);
+	return true;
+}
+
+static void fake_issue_slow(struct fake_engine *engine)
+{
+	fake_complete_in(engine, FAKE_TIMEOUT_MS / 5 * NSEC_PER_MSEC);
+}
+
+/* A task gets no CPU between the claim and the issue: the device has time. */
+static void dcbm_late_before_the_issue(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->prep = fake_prep_late;
+	engine->issue = fake_issue_slow;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static void fake_issue_then_late(struct fake_engine *engine)
+{
+	fake_complete(engine);
+	msleep(FAKE_LATE_MS);
+}
+
+/* Or between two groups, with nothing in flight: the CPU copies the rest. */
+static void dcbm_late_between_groups(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ae4dma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+	s64 cut = fake_count(DCBM_DEADLINE_EXCEEDED);
+
+	engine->issue = fake_issue_then_late;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_done, 1);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, DCBM_MAX_LEN);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_DEADLINE_EXCEEDED), cut + 1);
+	fake_expect_blameless(test, job);
+}
+
+/* The interrupt for both transfers comes when the first should be complete. */
+static void fake_interrupt_late(struct fake_engine *engine)
+{
+	if (engine->nr_issues == 1)
+		return;
+	msleep(FAKE_LATE_MS);
+	fake_complete_in(engine, NSEC_PER_MSEC / 2);
+}
+
+/* The task and the interrupt are late, and the task is the first to run. */
+static void dcbm_late_interrupt(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	engine->issue = fake_interrupt_late;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_issues, 2);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static bool fake_refuse_once(struct fake_engine *engine)
+{
+	if (engine->nr_preps > 1)
+		return true;
+	msleep(FAKE_LATE_MS);
+	return false;
+}
+
+/* A driver is not blamed for one refusal, however late the task asks again. */
+static void dcbm_late_after_a_refusal(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->prep = fake_refuse_once;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static bool fake_refuse(struct fake_engine *engine)
+{
+	return false;
+}
+
+static void dcbm_refuser_rests(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+	s64 refused = fake_count(DCBM_PREP_FAILURES);
+
+	engine->prep = fake_refuse;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_PREP_FAILURES), refused + 1);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+}
+
+static void fake_issue_nothing(struct fake_engine *engine)
+{
+}
+
+/* A device that has had its time hangs, and answers in the end. */
+static void dcbm_silent_device_hangs(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+	unsigned int waited;
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EBUSY);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung + 1);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	fake_complete(engine);
+	for (waited = 0; waited < 5000 && fake_count(DCBM_HUNG_PAGES); waited++)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_HUNG_PAGES), 0);
+}
+
 static int dcbm_suite_init(struct kunit *test)
 {
 	fake_saved = dcbm_tuning;
 	dcbm_tuning.timeout_ms = FAKE_TIMEOUT_MS;
+	fake_hung = fake_count(DCBM_CHANNELS_HUNG);
 	return 0;
 }
 
@@ -231,6 +396,7 @@ static void dcbm_suite_exit(struct kunit *test)
 	struct fake_engine *engine = test->priv;
 
 	if (engine) {
+		hrtimer_cancel(&engine->timer);
 		/* The channels of an engine that goes are released. */
 		dma_async_device_unregister(&engine->dma);
 		dcbm_release_all();
@@ -241,6 +407,12 @@ static void dcbm_suite_exit(struct kunit *test)
 
 static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
+	KUNIT_CASE(dcbm_late_before_the_issue),
+	KUNIT_CASE(dcbm_late_between_groups),
+	KUNIT_CASE(dcbm_late_interrupt),
+	KUNIT_CASE(dcbm_late_after_a_refusal),
+	KUNIT_CASE(dcbm_refuser_rests),
+	KUNIT_CASE(dcbm_silent_device_hangs),
 	{}
 };
 
