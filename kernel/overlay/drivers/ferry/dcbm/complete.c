@@ -198,18 +198,23 @@ static void dcbm_cut(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	}
 }
 
+/*
+ * If one look at a channel finds two transfers complete, nothing tells when the
+ * first one was, and only that one is a sample: of all the time.
+ */
 static void dcbm_learn_transfer(const struct dcbm_job *job,
 				struct dcbm_transfer *transfer)
 {
 	struct dcbm_channel *ch = transfer->ch;
 	u64 now = ktime_get_ns();
 
-	dcbm_learn(job, ch, &(struct dcbm_sample) {
-		.bytes = transfer->bytes,
-		/* Until then the channel had another transfer. */
-		.ns = now - max(transfer->begun, ch->last_done),
-		.cpu_ns = transfer->cpu_ns,
-	});
+	if (ch->last_done < job->now)
+		dcbm_learn(job, ch, &(struct dcbm_sample) {
+			.bytes = transfer->bytes,
+			/* Until then the channel had another transfer. */
+			.ns = now - max(transfer->begun, ch->last_done),
+			.cpu_ns = transfer->cpu_ns,
+		});
 	ch->last_done = now;
 }
 

@@ -383,6 +383,30 @@ static void dcbm_silent_device_hangs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_count(DCBM_HUNG_PAGES), 0);
 }
 
+/* Both transfers are complete before the task can look at the first one. */
+static void fake_issue_both(struct fake_engine *engine)
+{
+	if (engine->nr_issues == 1)
+		return;
+	msleep(FAKE_TIMEOUT_MS / 5);
+	fake_complete(engine);
+}
+
+/* The second transfer did not take only the time between two looks. */
+static void dcbm_learns_no_interval_of_looks(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	engine->issue = fake_issue_both;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_issues, 2);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	KUNIT_EXPECT_LE(test, job->ch[0]->rate,
+			batch->bytes / (FAKE_TIMEOUT_MS / 5 * USEC_PER_MSEC));
+}
+
 static int dcbm_suite_init(struct kunit *test)
 {
 	fake_saved = dcbm_tuning;
@@ -413,6 +437,7 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_late_after_a_refusal),
 	KUNIT_CASE(dcbm_refuser_rests),
 	KUNIT_CASE(dcbm_silent_device_hangs),
+	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
 	{}
 };
 
