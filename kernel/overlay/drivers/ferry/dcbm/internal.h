@@ -331,6 +331,7 @@ const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan);
 struct dcbm_engine *dcbm_engine_get(const struct device *provider);
 void dcbm_engine_put(struct dcbm_engine *engine);
 bool dcbm_engine_rests(struct dcbm_engine *engine);
+bool dcbm_engine_is_tried(const struct dcbm_engine *engine);
 void dcbm_engine_failed(struct dcbm_engine *engine, const char *why);
 void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 		const struct dcbm_sample *sample);

@@ -407,6 +407,25 @@ static void dcbm_learns_no_interval_of_looks(struct kunit *test)
 			batch->bytes / (FAKE_TIMEOUT_MS / 5 * USEC_PER_MSEC));
 }
 
+/* A batch that tries an engine after its rest is not left to the CPUs. */
+static void dcbm_trial_is_not_wasted(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 1, SZ_64K);
+	job = fake_job(test, batch, 0);
+	/* As long as nothing is known of the CPUs they are measured first. */
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	dcbm_engine_failed(job->ch[0]->engine, "a test");
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
+	KUNIT_EXPECT_NULL(test, job->choice);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+}
+
 static int dcbm_suite_init(struct kunit *test)
 {
 	fake_saved = dcbm_tuning;
@@ -438,6 +457,7 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_refuser_rests),
 	KUNIT_CASE(dcbm_silent_device_hangs),
 	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
+	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	{}
 };
 
