@@ -131,13 +131,22 @@ static size_t dcbm_share(const struct dcbm_job *job,
 	return share;
 }
 
-/* The transfer cannot be mapped: its folios are left to the CPU. */
-static void dcbm_not_mapped(const struct dcbm_job *job,
+/*
+ * The transfer cannot be mapped: its folios are left to the CPU. Others would
+ * hardly do better, and since they fail at once, they would take most of the
+ * batch from those who can copy.
+ */
+static void dcbm_not_mapped(struct dcbm_job *job,
 			    struct dcbm_transfer *transfer)
 {
+	struct dcbm_engine *engine = transfer->ch->engine;
 	unsigned int i;
 
 	dcbm_count(DCBM_MAP_FAILURES, 1);
+	dcbm_engine_failed(engine, "a failed mapping");
+	job->choice = NULL;
+	for (i = 0; i < job->nr; i++)
+		job->ch[i]->done_claiming |= job->ch[i]->engine == engine;
 	for (i = 0; i < transfer->nr_segments; i++)
 		WRITE_ONCE(job->batch->pairs[transfer->pair[i]].status, -EIO);
 }
@@ -224,8 +233,8 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 			dcbm_complete_hung(job, ch);
 			return DCBM_GONE;
 		}
-		if (!transfer->busy && dcbm_in_time(job) &&
-		    dcbm_next_transfer(job, transfer))
+		if (!transfer->busy && !ch->done_claiming &&
+		    dcbm_in_time(job) && dcbm_next_transfer(job, transfer))
 			state |= DCBM_WAITING;
 	}
 	return state;
@@ -322,6 +331,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 	job->claims = ferry_mtcopy_start(job->cpus);
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
+		job->ch[i]->done_claiming = false;
 		job->ch[i]->last_done = 0;
 		job->ch[i]->done = &dcbm_done[job->ch[0]->slot];
 	}

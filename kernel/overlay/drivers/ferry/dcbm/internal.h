@@ -158,6 +158,7 @@ struct dcbm_transfer {
  * @done:	woken when a group of a transfer is complete
  * @rate:	expected bytes per us in its job, 0 if unknown
  * @claimed:	bytes of its transfers
+ * @done_claiming: it gets no more of its job
  * @last_done:	in ns; when its last transfer was complete
  * @hung:	out of service until all callbacks have come
  * @lost:	a completion was false: nothing will tell when the device has
@@ -185,6 +186,7 @@ struct dcbm_channel {
 	struct wait_queue_head *done;
 	unsigned long rate;
 	size_t claimed;
+	bool done_claiming;
 	u64 last_done;
 	bool hung;
 	bool lost;

@@ -6,6 +6,7 @@
  */
 
 #include <kunit/device.h>
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/cleanup.h>
 #include <linux/delay.h>
@@ -34,6 +35,7 @@
  * @nr_done:	of those, completed
  * @nr_preps:	calls of its prep
  * @nr_issues:	calls of its issue_pending
+ * @result:	of the descriptors that it completes
  * @prep:	called by prep; false to refuse the descriptor
  * @issue:	called by issue_pending
  * @timer:	for completions later on
@@ -47,6 +49,7 @@ struct fake_engine {
 	unsigned int nr_done;
 	unsigned int nr_preps;
 	unsigned int nr_issues;
+	enum dmaengine_tx_result result;
 	bool (*prep)(struct fake_engine *engine);
 	void (*issue)(struct fake_engine *engine);
 	struct hrtimer timer;
@@ -102,7 +105,7 @@ static enum dma_status fake_status(struct dma_chan *chan, dma_cookie_t cookie,
 /* Complete what was issued before the call. */
 static void fake_complete(struct fake_engine *engine)
 {
-	struct dmaengine_result result = { .result = DMA_TRANS_NOERROR };
+	struct dmaengine_result result = { .result = engine->result };
 	unsigned int nr_issued = READ_ONCE(engine->nr_issued);
 
 	while (engine->nr_done < nr_issued) {
@@ -426,6 +429,54 @@ static void dcbm_trial_is_not_wasted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 }
 
+static int fake_map(struct dcbm_transfer *transfer)
+{
+	return -EIO;
+}
+
+/* An engine that memory cannot be mapped for takes no more of the batch. */
+static void dcbm_stops_if_not_mapped(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+	s64 failed = fake_count(DCBM_MAP_FAILURES);
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 2, SZ_2M);
+	job = fake_job(test, batch, 0);
+	dcbm_choose(job);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	kunit_activate_static_stub(test, dcbm_map, fake_map);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, -EIO);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_MAP_FAILURES), failed + 1);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	KUNIT_EXPECT_NULL(test, job->choice);
+}
+
+static void fake_issue_error(struct fake_engine *engine)
+{
+	engine->result = DMA_TRANS_WRITE_FAILED;
+	fake_complete(engine);
+}
+
+/* Nothing is learned from the time of a batch whose folios are not copied. */
+static void dcbm_learns_from_whole_batches(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->issue = fake_issue_error;
+	dcbm_choose(job);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EIO);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	KUNIT_EXPECT_NULL(test, job->choice);
+}
+
 static int dcbm_suite_init(struct kunit *test)
 {
 	fake_saved = dcbm_tuning;
@@ -458,6 +509,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_silent_device_hangs),
 	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
+	KUNIT_CASE(dcbm_stops_if_not_mapped),
+	KUNIT_CASE(dcbm_learns_from_whole_batches),
 	{}
 };
 
