@@ -14,6 +14,7 @@
 #include <linux/dmaengine.h>
 #include <linux/hrtimer.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 
@@ -367,13 +368,22 @@ static void fake_issue_nothing(struct fake_engine *engine)
 {
 }
 
+/* The device has answered. */
+static void fake_wait_for_recovery(struct kunit *test)
+{
+	unsigned int waited;
+
+	for (waited = 0; waited < 5000 && fake_count(DCBM_HUNG_PAGES); waited++)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_HUNG_PAGES), 0);
+}
+
 /* A device that has had its time hangs, and answers in the end. */
 static void dcbm_silent_device_hangs(struct kunit *test)
 {
 	struct fake_engine *engine = fake_engine(test, "ioatdma");
 	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
 	struct dcbm_job *job = fake_job(test, batch, 0);
-	unsigned int waited;
 
 	engine->issue = fake_issue_nothing;
 	dcbm_copy_job(job);
@@ -381,9 +391,30 @@ static void dcbm_silent_device_hangs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung + 1);
 	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
 	fake_complete(engine);
-	for (waited = 0; waited < 5000 && fake_count(DCBM_HUNG_PAGES); waited++)
-		fsleep(USEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, fake_count(DCBM_HUNG_PAGES), 0);
+	fake_wait_for_recovery(test);
+}
+
+/*
+ * Before a sleep or a shutdown dcbm does not release a hung channel, which
+ * drivers may not survive, and does not wait for it.
+ */
+static void dcbm_hung_channel_is_kept(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung + 1);
+	scoped_guard(mutex, &dcbm_mutex)
+		dcbm_release_channels(true);
+	KUNIT_EXPECT_EQ(test, engine->chan.client_count, 1);
+	fake_complete(engine);
+	fake_wait_for_recovery(test);
+	/* The work that frees the channel holds the mutex until it has. */
+	scoped_guard(mutex, &dcbm_mutex)
+		KUNIT_EXPECT_EQ(test, engine->chan.client_count, 0);
 }
 
 /* Both transfers are complete before the task can look at the first one. */
@@ -507,6 +538,7 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_late_after_a_refusal),
 	KUNIT_CASE(dcbm_refuser_rests),
 	KUNIT_CASE(dcbm_silent_device_hangs),
+	KUNIT_CASE(dcbm_hung_channel_is_kept),
 	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	KUNIT_CASE(dcbm_stops_if_not_mapped),
