@@ -63,7 +63,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
 
 def test_ae4dma_has_a_boot_of_its_own(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
-    names = ("dma-swiotlb", "dma-policy", "dma-faults", "dma-faults-iommu", "dma-faults-ae4dma")
+    names = ("dma-swiotlb", "dma-kunit", "dma-policy", "dma-faults", "dma-faults-iommu", "dma-faults-ae4dma")
     assert [(key, job.name) for key, job in ran] == [("debug", name) for name in names]
     assert all(("models ae4dma" in job.command) == (job.name == "dma-faults-ae4dma") for _, job in ran)
 
@@ -76,7 +76,7 @@ def test_only_where_no_iommu_prevents_it_pages_may_leak(ran: list[tuple[str, Job
 
 def test_a_suite_asked_for_by_name_moves_ten_thousand_folios(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path, thorough=True))
-    assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False, False, True, True, True]
+    assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False, False, False, True, True, True]
 
 
 def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Case:
 
 #: A thousand in a thorough run.
 _MANY = "least=$((most_folios/10))"
+_KUNIT = "/sys/kernel/debug/kunit/ferry_dcbm"
 _UNBOUND_BUSY = "/sys/kernel/debug/ferry_testdma/unbound_busy"
 _HITS_PREP = "/sys/kernel/debug/ferry_testdma/hits_prep"
 _INJECTED = "/sys/kernel/debug/fail_function/times"
@@ -179,7 +180,8 @@ def run_faults(context: Context) -> list[Result]:
     return [
         *_boot(context, debug, "dma-swiotlb", [_swiotlb_job(debug)], BOUNCE),
         *_boot(context, debug, FAULTS_NAME,
-               [_policy_job(context, debug), faults_job(context, debug, FAULTS_NAME, cases, "some")]),
+               [_kunit_job(debug), _policy_job(context, debug),
+                faults_job(context, debug, FAULTS_NAME, cases, "some")]),
         *_boot(behind_iommu, debug, "dma-faults-iommu",
                [faults_job(behind_iommu, debug, "dma-faults-iommu", IOMMU_CASES, "none")]),
         *_boot(context, debug, "dma-faults-ae4dma",
@@ -195,6 +197,12 @@ def faults_job(context: Context, kernel: Kernel, name: str, cases: Sequence[Case
     command = guest_programs.script_line("dma-faults.sh", folios, _program(context, "integrity"), *modules, leaks,
                                          *(case.argument for case in chosen))
     return _job(kernel, FAULTS_NAME, name, command, len(chosen) * seconds + AROUND_S)
+
+
+def _kunit_job(kernel: Kernel) -> Job:
+    """The KUnit tests in the module: an engine that is late, refuses or hangs just when a test says so."""
+    setup = (guest_boot.load(kernel), guest_boot.load(kernel, MODULE))
+    return Job(FAULTS_NAME, "dma-kunit", f"echo 1 >{_KUNIT}/run && cat {_KUNIT}/results", AROUND_S, setup)
 
 
 def _policy_job(context: Context, kernel: Kernel) -> Job:

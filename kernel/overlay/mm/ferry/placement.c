@@ -19,7 +19,6 @@
 #include <linux/ferry.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
-#include <linux/sched/isolation.h>
 #include <linux/sched/topology.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -67,9 +66,6 @@ static unsigned int ferry_place_all(int nid, struct ferry_place *places,
 		if (nr == nr_cpu_ids)
 			break;
 		cond_resched();
-		/* Isolated CPUs are for other work. */
-		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
-			continue;
 		places[nr++] = (struct ferry_place) {
 			.distance = node_distance(cpu_to_node(cpu), nid),
 			.rank = ferry_llc_rank(llcs, &nr_llcs, cpu),
@@ -85,9 +81,11 @@ static unsigned int ferry_place_all(int nid, struct ferry_place *places,
  * @cpus:	receives the CPUs, best first
  * @max:	room in @cpus
  *
- * The order is out of date when a CPU goes online or offline; callers then call
- * again. The time grows with the CPUs times the caches, so this is for set-up
- * and not for each batch.
+ * Isolated CPUs are among them, because cpusets isolate others at any time:
+ * callers pass over those that are isolated when they need a CPU. The order is
+ * out of date when a CPU goes online or offline; callers then call again. The
+ * time grows with the CPUs times the caches, so this is for set-up and not for
+ * each batch.
  *
  * Context: process context. Allocates memory, may sleep.
  * Return: number of CPUs in @cpus, 0 if memory is short.

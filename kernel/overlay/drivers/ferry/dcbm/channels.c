@@ -206,7 +206,7 @@ void dcbm_request_channels(void)
 	if (!search || dcbm_suspend_state)
 		return;
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		if (dcbm_slots[i] && dcbm_chosen(dcbm_slots[i]->chan->device))
+		if (dcbm_slots[i] && dcbm_chan_usable(dcbm_slots[i]->chan))
 			set_bit(i, dcbm_held);
 	dma_cap_zero(mask);
 	dma_cap_set(DMA_MEMCPY, mask);
@@ -263,7 +263,7 @@ void dcbm_channel_free(struct dcbm_channel *ch)
 
 /*
  * Claim a slot that no batch can claim any more; false if hung.c has it. A
- * batch takes no lock of dcbm, and its transfers have deadlines.
+ * batch takes no lock of dcbm, and its time is limited.
  */
 static bool dcbm_claim_wait(struct dcbm_channel *ch)
 {
@@ -297,7 +297,8 @@ bool dcbm_unpublish(struct dcbm_channel *ch)
 
 /**
  * dcbm_release_channels() - release channels; a hung one is left to hung.c
- * @all: all of them; otherwise those that the devices knob does not choose
+ * @all: all of them; otherwise those that the devices knob does not choose, or
+ *	whose DMA may go through bounce buffers since memory was added
  *
  * Context: process context, dcbm_mutex held. Waits for batches in flight.
  */
@@ -309,7 +310,7 @@ void dcbm_release_channels(bool all)
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++) {
 		struct dcbm_channel *ch = dcbm_slots[i];
 
-		if (ch && (all || !dcbm_chosen(ch->chan->device)) &&
+		if (ch && (all || !dcbm_chan_usable(ch->chan)) &&
 		    dcbm_unpublish(ch))
 			dcbm_channel_free(ch);
 	}

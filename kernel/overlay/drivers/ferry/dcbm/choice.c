@@ -14,6 +14,9 @@
  * Every DCBM_AGE both are measured again: DCBM_TRIALS batches of each kind are
  * copied in turn. A batch that the CPUs alone would not copy in batch_max_us is
  * left to the channels. Batches become so large only while channels are faster.
+ * So is one that tries an engine after a failure: the next such batch may come
+ * more than DCBM_AGE later, when all is measured again. It is no comparison, and
+ * neither is a batch of which channels have left folios to the move phase.
  *
  * Locking: none. Batches read and write single words; a lost update loses one
  * sample.
@@ -98,6 +101,16 @@ static bool dcbm_is_first_try(const struct dcbm_job *job)
 	return false;
 }
 
+static bool dcbm_is_trial(const struct dcbm_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->nr; i++)
+		if (dcbm_engine_is_tried(job->ch[i]->engine))
+			return true;
+	return false;
+}
+
 /**
  * dcbm_choose() - decide whether the channels of a job copy its batch
  * @job:	the job, after dcbm_expect(), with its channels and its CPUs;
@@ -111,7 +124,8 @@ enum dcbm_verdict dcbm_choose(struct dcbm_job *job)
 	struct dcbm_choice *choice = dcbm_choice_of(job);
 	unsigned int nr, nr_cpu;
 
-	if (READ_ONCE(dcbm_tuning.force_offload))
+	job->choice = NULL;
+	if (READ_ONCE(dcbm_tuning.force_offload) || dcbm_is_trial(job))
 		return DCBM_CHANNELS;
 	if (!READ_ONCE(choice->nr_cpu) ||
 	    time_after(jiffies, READ_ONCE(choice->begun) + DCBM_AGE))

@@ -150,39 +150,72 @@ static int dcbm_desc_result(struct dcbm_transfer *transfer,
 	return -EIO;
 }
 
+/* The descriptor's folios are not copied: the batch is no comparison. */
+static void dcbm_fail_pairs(struct dcbm_job *job, const struct dcbm_desc *desc,
+			    int err)
+{
+	unsigned int i;
+
+	job->choice = NULL;
+	for (i = desc->first; i < desc->first + desc->nr; i++)
+		WRITE_ONCE(job->batch->pairs[desc->transfer->pair[i]].status,
+			   err);
+}
+
 /* Set the status of the pairs. Return true if all is copied. */
 static bool dcbm_set_status(struct dcbm_job *job,
 			    struct dcbm_transfer *transfer)
 {
 	bool verify = dcbm_needs_verify(transfer->ch->quirks);
 	bool copied = true;
-	unsigned int i, k;
+	unsigned int i;
 
 	for (i = 0; i < transfer->nr_descs; i++) {
 		struct dcbm_desc *desc = &transfer->descs[i];
 		int err = dcbm_desc_result(transfer, desc, verify);
 
 		dcbm_account(desc);
-		for (k = desc->first; err && k < desc->first + desc->nr; k++)
-			WRITE_ONCE(job->batch->pairs[transfer->pair[k]].status,
-				   err);
-		copied &= !err;
+		if (!err)
+			continue;
+		dcbm_fail_pairs(job, desc, err);
+		copied = false;
 	}
 	return copied;
 }
 
+/*
+ * Leave the descriptors that were not submitted to the CPU. The transfer is then
+ * one of those that were. The engine has not failed: nothing was outstanding
+ * when the time was over, and the task may have been as late as the device. A
+ * device that was slow shows in the rate.
+ */
+static void dcbm_cut(struct dcbm_job *job, struct dcbm_transfer *transfer)
+{
+	while (transfer->nr_descs > transfer->next) {
+		struct dcbm_desc *desc = &transfer->descs[--transfer->nr_descs];
+
+		transfer->bytes -= desc->len;
+		dcbm_fail_pairs(job, desc, -EAGAIN);
+	}
+}
+
+/*
+ * If one look at a channel finds two transfers complete, nothing tells when the
+ * first one was, and only that one is a sample: of all the time.
+ */
 static void dcbm_learn_transfer(const struct dcbm_job *job,
 				struct dcbm_transfer *transfer)
 {
 	struct dcbm_channel *ch = transfer->ch;
 	u64 now = ktime_get_ns();
 
-	dcbm_learn(job, ch, &(struct dcbm_sample) {
-		.bytes = transfer->bytes,
-		/* Until then the channel had another transfer. */
-		.ns = now - max(transfer->begun, ch->last_done),
-		.cpu_ns = transfer->cpu_ns,
-	});
+	if (ch->last_done < job->now)
+		dcbm_learn(job, ch, &(struct dcbm_sample) {
+			.bytes = transfer->bytes,
+			/* Until then the channel had another transfer. */
+			.ns = now - max(transfer->begun, ch->last_done),
+			.cpu_ns = transfer->cpu_ns,
+		});
 	ch->last_done = now;
 }
 
@@ -190,8 +223,6 @@ static void dcbm_learn_transfer(const struct dcbm_job *job,
  * dcbm_complete() - end a transfer whose callbacks have all come
  * @job:	the job
  * @transfer:	the transfer
- *
- * Descriptors that were not submitted are left to the CPU.
  *
  * Context: process context. May sleep.
  * Return: false if a completion was false, for dcbm_complete_hung().
@@ -203,17 +234,18 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 
 	bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
 	dcbm_unmap(transfer, 0);
-	if (dcbm_set_status(job, transfer)) {
+	ch->claimed -= transfer->bytes;
+	dcbm_cut(job, transfer);
+	if (!transfer->next) {
+		dcbm_engine_failed(ch->engine, "a full queue");
+	} else if (dcbm_set_status(job, transfer)) {
 		transfer->cpu_ns += ktime_get_ns() - start;
 		dcbm_learn_transfer(job, transfer);
 		dcbm_count(DCBM_COPIED_BYTES, transfer->bytes);
 		job->batch->dma_bytes += transfer->bytes;
 	} else {
-		dcbm_engine_failed(ch->engine,
-				   transfer->next < transfer->nr_descs ?
-				   "too slow" : "errors");
+		dcbm_engine_failed(ch->engine, "errors");
 	}
-	ch->claimed -= transfer->bytes;
 	ch->lost = !bitmap_empty(transfer->in_flight, DCBM_MAX_SEGMENTS);
 	transfer->busy = ch->lost;
 	return !ch->lost;
@@ -222,7 +254,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 /**
  * dcbm_complete_hung() - end the job of a channel that hangs
  * @job:	the job
- * @ch:		the channel: either a transfer has passed its deadline, or a
+ * @ch:		the channel: either a group was not complete in time, or a
  *		completion was false, whose transfer has ended
  *
  * Context: process context. May sleep.

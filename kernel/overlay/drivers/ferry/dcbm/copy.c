@@ -25,11 +25,24 @@
  * does take part if they are slower than itself, and if the job has none.
  *
  * All folios of a batch are locked while it is copied, and a task that touches
- * one of them waits. A transfer therefore has a deadline: a multiple of its
- * expected time, and at most DCBM_MAX_TIMES times batch_max_us. Then its
- * channel hangs. No channel claims anything after batch_max_us, or after the
- * nanoseconds that the batch has bytes. So the copy ends within three times
- * batch_max_us if no device answers; the chunks of CPUs come on top.
+ * one of them waits. Its time is therefore limited:
+ *
+ *   - No channel claims anything after batch_max_us, or after the nanoseconds
+ *     that the batch has bytes.
+ *   - A transfer has a limit: a multiple of its expected time, and at most
+ *     DCBM_MAX_TIMES times batch_max_us. No group of it is submitted so long
+ *     after its claim. The CPU copies the rest.
+ *   - If a group is not complete so long after it was issued, its channel
+ *     hangs.
+ *
+ * So the copy ends within three times batch_max_us if no device answers, and
+ * within five times if each answers just in time; the chunks of CPUs come on
+ * top.
+ *
+ * The task that copies may get no CPU for longer than a limit. It does not blame
+ * the device for that: the device's time begins when the group is issued. And
+ * the task may run again before an interrupt that was as late, so it looks
+ * twice, DCBM_MIN_TIMEOUT_NS apart, before it believes that a channel hangs.
  *
  * No memory is allocated: each channel has all that it needs since it is held,
  * and the job lies on the caller's stack.
@@ -43,7 +56,7 @@
 
 #include "internal.h"
 
-/* The deadline of a transfer, in times of its expected duration. */
+/* The limit of a transfer, in times of its expected duration. */
 #define DCBM_EXPECTED_TIMES	8
 /* Interrupts and the scheduler may be so late. */
 #define DCBM_MIN_TIMEOUT_NS	(2 * NSEC_PER_MSEC)
@@ -80,7 +93,8 @@ static bool dcbm_in_time(const struct dcbm_job *job)
 	return job->now - job->start <= max(max, dcbm_timeout_ns());
 }
 
-static u64 dcbm_deadline(const struct dcbm_job *job,
+/* The limit of the channel's transfers. */
+static u64 dcbm_limit_ns(const struct dcbm_job *job,
 			 const struct dcbm_channel *ch)
 {
 	u64 most = max(DCBM_MAX_TIMES * job->batch->max_us * NSEC_PER_USEC,
@@ -91,7 +105,7 @@ static u64 dcbm_deadline(const struct dcbm_job *job,
 		ns = clamp(div64_u64(DCBM_EXPECTED_TIMES * NSEC_PER_USEC *
 				     ch->claimed, ch->rate),
 			   DCBM_MIN_TIMEOUT_NS, most);
-	return ktime_get_ns() + (ns ?: most);
+	return ns ?: most;
 }
 
 /* The bytes that a channel may claim now. */
@@ -117,13 +131,22 @@ static size_t dcbm_share(const struct dcbm_job *job,
 	return share;
 }
 
-/* The transfer cannot be mapped: its folios are left to the CPU. */
-static void dcbm_not_mapped(const struct dcbm_job *job,
+/*
+ * The transfer cannot be mapped: its folios are left to the CPU. Others would
+ * hardly do better, and since they fail at once, they would take most of the
+ * batch from those who can copy.
+ */
+static void dcbm_not_mapped(struct dcbm_job *job,
 			    struct dcbm_transfer *transfer)
 {
+	struct dcbm_engine *engine = transfer->ch->engine;
 	unsigned int i;
 
 	dcbm_count(DCBM_MAP_FAILURES, 1);
+	dcbm_engine_failed(engine, "a failed mapping");
+	job->choice = NULL;
+	for (i = 0; i < job->nr; i++)
+		job->ch[i]->done_claiming |= job->ch[i]->engine == engine;
 	for (i = 0; i < transfer->nr_segments; i++)
 		WRITE_ONCE(job->batch->pairs[transfer->pair[i]].status, -EIO);
 }
@@ -134,6 +157,7 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 {
 	struct dcbm_channel *ch = transfer->ch;
 	size_t start, bytes = dcbm_share(job, ch);
+	u64 limit;
 
 	bytes = ferry_claim(job->claims, bytes, true, &start);
 	if (!bytes)
@@ -147,22 +171,31 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 	transfer->next = 0;
 	transfer->busy = true;
 	ch->claimed += bytes;
-	transfer->deadline = dcbm_deadline(job, ch);
+	limit = dcbm_limit_ns(job, ch);
+	transfer->deadline = ktime_get_ns() + limit;
 	dcbm_count(DCBM_TRANSFERS, 1);
-	dcbm_submit_group(transfer);
+	dcbm_submit_group(transfer, limit);
 	transfer->cpu_ns = ktime_get_ns() - transfer->begun;
 	return true;
 }
 
-/* A transfer without callbacks to wait for: submit more, or end it. */
+/*
+ * A transfer without callbacks to wait for: submit more, or end it. A driver
+ * that has accepted nothing is asked once more after the time, because the task
+ * may not have asked for long.
+ */
 static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 				    struct dcbm_transfer *transfer)
 {
 	bool late = job->now > transfer->deadline;
+	u64 limit = dcbm_limit_ns(job, transfer->ch);
 
-	if (transfer->next < transfer->nr_descs && !late)
-		return dcbm_submit_group(transfer) ? DCBM_WAITING :
-						     DCBM_QUEUE_FULL;
+	if (transfer->next < transfer->nr_descs && !(late && transfer->next)) {
+		if (dcbm_submit_group(transfer, limit))
+			return DCBM_WAITING;
+		if (!late)
+			return DCBM_QUEUE_FULL;
+	}
 	if (transfer->next < transfer->nr_descs)
 		dcbm_count(transfer->next ? DCBM_DEADLINE_EXCEEDED :
 					    DCBM_PREP_FAILURES, 1);
@@ -175,7 +208,14 @@ static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
 	/* Pairs with the release in dcbm_callback(). */
 	if (!atomic_read_acquire(&transfer->pending))
 		return dcbm_advance(job, transfer);
-	return job->now > transfer->deadline ? DCBM_GONE : DCBM_WAITING;
+	if (job->now <= transfer->overdue)
+		return DCBM_WAITING;
+	if (transfer->late)
+		return DCBM_GONE;
+	/* Look once more, see the DOC block. */
+	transfer->late = true;
+	transfer->overdue = job->now + DCBM_MIN_TIMEOUT_NS;
+	return DCBM_WAITING;
 }
 
 /* Check a channel's transfers, and give it the next ones. */
@@ -193,8 +233,8 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 			dcbm_complete_hung(job, ch);
 			return DCBM_GONE;
 		}
-		if (!transfer->busy && dcbm_in_time(job) &&
-		    dcbm_next_transfer(job, transfer))
+		if (!transfer->busy && !ch->done_claiming &&
+		    dcbm_in_time(job) && dcbm_next_transfer(job, transfer))
 			state |= DCBM_WAITING;
 	}
 	return state;
@@ -232,7 +272,7 @@ static bool dcbm_any_done(const struct dcbm_job *job)
 	return false;
 }
 
-static u64 dcbm_first_deadline(const struct dcbm_job *job)
+static u64 dcbm_first_overdue(const struct dcbm_job *job)
 {
 	struct dcbm_transfer *transfer;
 	u64 first = U64_MAX;
@@ -242,23 +282,23 @@ static u64 dcbm_first_deadline(const struct dcbm_job *job)
 		for (transfer = job->ch[i]->transfers;
 		     transfer < dcbm_transfers_end(job->ch[i]); transfer++)
 			if (transfer->busy)
-				first = min(first, transfer->deadline);
+				first = min(first, transfer->overdue);
 	return first;
 }
 
-/* Wait until a transfer is complete or late. */
+/* Wait until a group is complete or overdue. */
 static void dcbm_wait_for_channels(struct dcbm_job *job)
 {
 	u64 now = ktime_get_ns(), end = now + DCBM_SPIN_NS;
-	u64 deadline = dcbm_first_deadline(job);
+	u64 overdue = dcbm_first_overdue(job);
 
 	while (!dcbm_any_done(job) && now < end) {
 		cpu_relax();
 		now = ktime_get_ns();
 	}
-	if (deadline > now)
+	if (overdue > now)
 		wait_event_hrtimeout(*job->ch[0]->done, dcbm_any_done(job),
-				     ns_to_ktime(deadline - now + 1));
+				     ns_to_ktime(overdue - now + 1));
 }
 
 /* Copy a chunk by the calling CPU. Return false if nothing is left. */
@@ -291,6 +331,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 	job->claims = ferry_mtcopy_start(job->cpus);
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
+		job->ch[i]->done_claiming = false;
 		job->ch[i]->last_done = 0;
 		job->ch[i]->done = &dcbm_done[job->ch[0]->slot];
 	}

@@ -16,9 +16,12 @@
  *				again after the wake-up: a suspended engine gets
  *				no descriptors. Threads that are not frozen may
  *				migrate; the CPU copies for them.
- *	shutdown		dcbm releases all for good: drivers shut down
- *				without being unbound, and some warn of channels
- *				in use.
+ *	shutdown		dcbm releases all but the hung ones for good:
+ *				drivers shut down without being unbound, and
+ *				some warn of channels in use. The release of a
+ *				hung one may wait for ever (idxd), or free
+ *				descriptors that the device still works on
+ *				(zynqmp, ptdma).
  *
  * Xen's suspend and kexec jump call no notifier that dcbm could use; they are
  * not meant for machines in operation.
@@ -159,9 +162,9 @@ static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
 }
 
 /*
- * Release the channels of @device, or @chan, or all if both are NULL, even hung
- * ones: they go whether the device has finished or not. Waits for batches in
- * flight, and for a limited time for hung channels.
+ * Release the channels of @device, or @chan if that is NULL, even hung ones:
+ * they go whether the device has finished or not. Waits for batches in flight,
+ * and for a limited time for hung channels.
  */
 static void dcbm_evict(const struct dma_device *device,
 		       const struct dma_chan *chan)
@@ -193,19 +196,6 @@ static void dcbm_refresh_fn(struct work_struct *work)
 
 static DECLARE_WORK(dcbm_refresh_work, dcbm_refresh_fn);
 
-static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
-			      void *unused)
-{
-	guard(mutex)(&dcbm_mutex);
-	dcbm_suspend_state |= DCBM_SHUTDOWN;
-	dcbm_evict(NULL, NULL);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block dcbm_reboot_nb = {
-	.notifier_call = dcbm_notify_reboot,
-};
-
 /* dcbm stays selected while the system sleeps, and rejects batches. */
 static void dcbm_release_for_suspend(unsigned int kind)
 {
@@ -213,6 +203,17 @@ static void dcbm_release_for_suspend(unsigned int kind)
 	dcbm_suspend_state |= kind;
 	dcbm_release_channels(true);
 }
+
+static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
+			      void *unused)
+{
+	dcbm_release_for_suspend(DCBM_SHUTDOWN);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dcbm_reboot_nb = {
+	.notifier_call = dcbm_notify_reboot,
+};
 
 static void dcbm_resume(unsigned int kind)
 {

@@ -110,7 +110,9 @@ struct dcbm_desc {
  * @next:	first descriptor not submitted
  * @pending:	outstanding callbacks of the group
  * @begun:	in ns; when it was claimed
- * @deadline:	in ns; when it has failed if it is not complete
+ * @deadline:	in ns; no more of it is submitted then
+ * @overdue:	in ns; when its device has had enough time for the group
+ * @late:	the group was not complete then
  * @cpu_ns:	time that the CPU has spent on it
  * @src_put:	segments whose source references hung.c has dropped
  * @in_flight:	segments that the device of a hung channel may still write
@@ -133,6 +135,8 @@ struct dcbm_transfer {
 	atomic_t pending;
 	u64 begun;
 	u64 deadline;
+	u64 overdue;
+	bool late;
 	u64 cpu_ns;
 	unsigned int src_put;
 	DECLARE_BITMAP(in_flight, DCBM_MAX_SEGMENTS);
@@ -154,6 +158,7 @@ struct dcbm_transfer {
  * @done:	woken when a group of a transfer is complete
  * @rate:	expected bytes per us in its job, 0 if unknown
  * @claimed:	bytes of its transfers
+ * @done_claiming: it gets no more of its job
  * @last_done:	in ns; when its last transfer was complete
  * @hung:	out of service until all callbacks have come
  * @lost:	a completion was false: nothing will tell when the device has
@@ -181,6 +186,7 @@ struct dcbm_channel {
 	struct wait_queue_head *done;
 	unsigned long rate;
 	size_t claimed;
+	bool done_claiming;
 	u64 last_done;
 	bool hung;
 	bool lost;
@@ -327,6 +333,7 @@ const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan);
 struct dcbm_engine *dcbm_engine_get(const struct device *provider);
 void dcbm_engine_put(struct dcbm_engine *engine);
 bool dcbm_engine_rests(struct dcbm_engine *engine);
+bool dcbm_engine_is_tried(const struct dcbm_engine *engine);
 void dcbm_engine_failed(struct dcbm_engine *engine, const char *why);
 void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 		const struct dcbm_sample *sample);
@@ -389,7 +396,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer);
 void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch);
 
 /* submit.c */
-bool dcbm_submit_group(struct dcbm_transfer *transfer);
+bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns);
 
 /* copy.c */
 void dcbm_copy_job(struct dcbm_job *job);

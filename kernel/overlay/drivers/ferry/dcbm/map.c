@@ -27,9 +27,11 @@
  * keeps the pages of such a write, and cannot keep buffers.
  *
  * An IOMMU may need memory for its page tables, which it allocates without
- * waiting. If that fails the CPU copies the transfer.
+ * waiting. If that fails the CPU copies the transfer, the engine gets no more of
+ * the batch, and rests.
  */
 
+#include <kunit/static_stub.h>
 #include <linux/dma-mapping.h>
 #include <linux/error-injection.h>
 #include <linux/iommu.h>
@@ -329,6 +331,7 @@ noinline int dcbm_map(struct dcbm_transfer *transfer)
 {
 	int err = -EIO;
 
+	KUNIT_STATIC_STUB_REDIRECT(dcbm_map, transfer);
 	/* Memory may have been added since the channel was requested. */
 	if (!dcbm_bounces(transfer->ch->dev))
 		err = transfer->windows ? dcbm_map_windows(transfer) :

@@ -25,8 +25,9 @@
  * that was slow is tried again, with a transfer of DCBM_MIN_TRANSFER.
  *
  * An engine that fails rests: for DCBM_MIN_REST, and for twice as long each
- * time that it fails again. After the rest one batch tries it. While it works
- * the rest is halved by each transfer.
+ * time that it fails again. After the rest one batch tries it, whatever choice.c
+ * has found. While it works the rest is halved by each transfer; until it is 0
+ * all batches try the engine.
  *
  * Locking: an engine belongs to its channels. dcbm_mutex protects the table.
  * Batches read and write rates and rests without a lock, since each is one word
@@ -137,6 +138,12 @@ bool dcbm_engine_rests(struct dcbm_engine *engine)
 		return true;
 	WRITE_ONCE(engine->rest_until, jiffies + rest);
 	return false;
+}
+
+/** dcbm_engine_is_tried() - is the engine tried after a failure? */
+bool dcbm_engine_is_tried(const struct dcbm_engine *engine)
+{
+	return READ_ONCE(engine->rest);
 }
 
 /**

@@ -107,26 +107,43 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 	return true;
 }
 
+/* Issue a group. From now on its device has the time. */
+static void dcbm_issue(struct dcbm_transfer *transfer, u64 limit_ns)
+{
+	if (!transfer->ch->quirks->issue_each)
+		dma_async_issue_pending(transfer->ch->chan);
+	transfer->overdue = ktime_get_ns() + limit_ns;
+	transfer->late = false;
+}
+
 /*
  * The driver's queue became full within a group, none of whose descriptors asks
- * for an interrupt. Let the queue drain until it accepts one that does.
+ * for an interrupt. Let the queue drain until it accepts one that does. A task
+ * that gets no CPU meanwhile asks once more after the time. Return false if the
+ * queue is full even then.
  */
-static void dcbm_submit_last(struct dcbm_transfer *transfer)
+static bool dcbm_submit_last(struct dcbm_transfer *transfer)
 {
-	dma_async_issue_pending(transfer->ch->chan);
-	while (!dcbm_submit_next(transfer, true) &&
-	       ktime_get_ns() < transfer->deadline)
+	bool late;
+
+	do {
 		usleep_range(20, 50);
+		late = ktime_get_ns() > transfer->overdue;
+		if (dcbm_submit_next(transfer, true))
+			return true;
+	} while (!late);
+	return false;
 }
 
 /**
  * dcbm_submit_group() - submit the next group of a transfer
- * @transfer: the transfer, with descriptors left and none in flight
+ * @transfer:	the transfer, with descriptors left and none in flight
+ * @limit_ns:	time that the device may take for the group
  *
- * Context: process context. May sleep until the transfer's deadline.
+ * Context: process context. May sleep for @limit_ns.
  * Return: false if the driver accepted no descriptor.
  */
-bool dcbm_submit_group(struct dcbm_transfer *transfer)
+bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns)
 {
 	struct dcbm_channel *ch = transfer->ch;
 	unsigned int room = ch->quirks->depth / ch->nr_transfers;
@@ -138,9 +155,9 @@ bool dcbm_submit_group(struct dcbm_transfer *transfer)
 		;
 	if (transfer->next == first)
 		return false;
-	if (transfer->next < end && !ch->quirks->issue_each)
-		dcbm_submit_last(transfer);
-	if (!ch->quirks->issue_each)
-		dma_async_issue_pending(ch->chan);
+	dcbm_issue(transfer, limit_ns);
+	if (transfer->next < end && !ch->quirks->issue_each &&
+	    dcbm_submit_last(transfer))
+		dcbm_issue(transfer, limit_ns);
 	return true;
 }

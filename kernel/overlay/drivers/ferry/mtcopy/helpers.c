@@ -12,6 +12,9 @@
  * it too, until its helper ends. A CPU in a deep idle state runs its helper
  * late: that helper claims less, and the caller does not wait for it.
  *
+ * Isolated CPUs are for other work. cpusets isolate CPUs at any time, so the
+ * orders have all, and each batch passes over those that are isolated then.
+ *
  * Life cycle: the module makes the orders when it loads, and makes them again
  * when a CPU goes online. Every batch reads them under RCU. An order that names
  * an offline CPU does no harm: that CPU is not idle.
@@ -20,6 +23,7 @@
  * is CPU hotplug lock -> mtcopy_order_mutex.
  */
 
+#include <kunit/static_stub.h>
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -28,6 +32,7 @@
 #include <linux/nodemask.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/isolation.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -124,6 +129,21 @@ static int mtcopy_cpu_online(unsigned int cpu)
 	return 0;
 }
 
+/**
+ * mtcopy_is_isolated() - is a CPU for other work?
+ * @cpu: the CPU
+ *
+ * Context: within an RCU read-side critical section, which keeps the masks.
+ * Return: true if the CPU is in no scheduling domain, or is to be kept free of
+ * the kernel's noise.
+ */
+bool mtcopy_is_isolated(unsigned int cpu)
+{
+	KUNIT_STATIC_STUB_REDIRECT(mtcopy_is_isolated, cpu);
+	return !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) ||
+	       !housekeeping_cpu(cpu, HK_TYPE_KERNEL_NOISE);
+}
+
 static bool mtcopy_pick(unsigned int cpu)
 {
 	int *picked = per_cpu_ptr(&mtcopy_picked, cpu);
@@ -163,9 +183,14 @@ unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 
 	guard(rcu)();
 	order = rcu_dereference(mtcopy_cpu_orders[nid]);
-	for (i = 0; order && i < min(order->nr, checks) && nr < max; i++)
+	for (i = 0; order && i < order->nr && checks && nr < max; i++) {
+		/* Two bits that hardly change: no check of the CPU itself. */
+		if (mtcopy_is_isolated(order->cpus[i]))
+			continue;
+		checks--;
 		if (mtcopy_pick(order->cpus[i]))
 			cpus[nr++] = order->cpus[i];
+	}
 	return nr;
 }
 

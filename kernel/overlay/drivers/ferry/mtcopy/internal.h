@@ -29,6 +29,7 @@ extern struct mtcopy_tuning mtcopy_tuning;
 int mtcopy_helpers_refresh(void);
 int mtcopy_helpers_init(void);
 void mtcopy_helpers_exit(void);
+bool mtcopy_is_isolated(unsigned int cpu);
 unsigned int mtcopy_pick_helpers(int nid, unsigned int *cpus, unsigned int max,
 				 size_t bytes);
 void mtcopy_release_helper(unsigned int cpu);

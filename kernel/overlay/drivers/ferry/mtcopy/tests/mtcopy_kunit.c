@@ -4,6 +4,7 @@
  * longer uses the batch when it returns.
  */
 
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/copy_nontemporal.h>
@@ -416,6 +417,36 @@ static void mtcopy_search_bounded(struct kunit *test)
 	KUNIT_EXPECT_GT(test, idle, 0);
 }
 
+static bool mtcopy_all_isolated(unsigned int cpu)
+{
+	return true;
+}
+
+/* CPUs that were isolated since the orders were made are passed over. */
+static void mtcopy_no_isolated_helpers(struct kunit *test)
+{
+	unsigned int *cpus;
+	unsigned int round, nr, idle = 0, isolated = 0;
+
+	cpus = kunit_kcalloc(test, nr_cpu_ids, sizeof(*cpus), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, cpus);
+	for (round = 0; round < 1000; round++) {
+		nr = mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
+		idle += nr;
+		while (nr)
+			mtcopy_release_helper(cpus[--nr]);
+		kunit_activate_static_stub(test, mtcopy_is_isolated,
+					   mtcopy_all_isolated);
+		isolated += mtcopy_pick_helpers(0, cpus, nr_cpu_ids, SZ_1G);
+		kunit_deactivate_static_stub(test, mtcopy_is_isolated);
+		usleep_range(100, 200);
+	}
+	KUNIT_EXPECT_EQ(test, isolated, 0);
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "there is no other CPU");
+	KUNIT_EXPECT_GT(test, idle, 0);
+}
+
 /* Two batches do not pick the same CPU. */
 static void mtcopy_picks_once(struct kunit *test)
 {
@@ -456,6 +487,7 @@ static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_uses_helpers),
 	KUNIT_CASE(mtcopy_alone),
 	KUNIT_CASE(mtcopy_picks_once),
+	KUNIT_CASE(mtcopy_no_isolated_helpers),
 	KUNIT_CASE(mtcopy_nontemporal_words),
 	KUNIT_CASE(mtcopy_no_late_writes),
 	KUNIT_CASE(mtcopy_late_helper_delays_nothing),

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dcbm on an engine of which a test decides when it accepts descriptors, when
+ * it completes them, and how long the task that submits gets no CPU. No byte is
+ * copied: the status of a folio tells what dcbm believes.
+ */
+
+#include <kunit/device.h>
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+#include <linux/cleanup.h>
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/dmaengine.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include "../../../dma/dmaengine.h"
+#include "../internal.h"
+
+#define FAKE_DESCS	64
+/* timeout_ms of the tests, and a time in which it certainly passes. */
+#define FAKE_TIMEOUT_MS	100
+#define FAKE_LATE_MS	(FAKE_TIMEOUT_MS + 50)
+
+/**
+ * struct fake_engine - a DMA engine with one channel
+ * @dma:	the device of dmaengine
+ * @chan:	its channel
+ * @descs:	all descriptors that it has in its life
+ * @nr:		number of them that were submitted
+ * @nr_issued:	of those, issued
+ * @nr_done:	of those, completed
+ * @nr_preps:	calls of its prep
+ * @nr_issues:	calls of its issue_pending
+ * @result:	of the descriptors that it completes
+ * @prep:	called by prep; false to refuse the descriptor
+ * @issue:	called by issue_pending
+ * @timer:	for completions later on
+ */
+struct fake_engine {
+	struct dma_device dma;
+	struct dma_chan chan;
+	struct dma_async_tx_descriptor descs[FAKE_DESCS];
+	unsigned int nr;
+	unsigned int nr_issued;
+	unsigned int nr_done;
+	unsigned int nr_preps;
+	unsigned int nr_issues;
+	enum dmaengine_tx_result result;
+	bool (*prep)(struct fake_engine *engine);
+	void (*issue)(struct fake_engine *engine);
+	struct hrtimer timer;
+};
+
+static struct dcbm_tuning fake_saved;
+/* Channels that hung before the test. */
+static s64 fake_hung;
+
+static struct fake_engine *to_fake_engine(struct dma_chan *chan)
+{
+	return container_of(chan, struct fake_engine, chan);
+}
+
+static dma_cookie_t fake_submit(struct dma_async_tx_descriptor *tx)
+{
+	to_fake_engine(tx->chan)->nr++;
+	return dma_cookie_assign(tx);
+}
+
+static struct dma_async_tx_descriptor *
+fake_prep(struct dma_chan *chan, dma_addr_t dst, dma_addr_t src, size_t len,
+	  unsigned long flags)
+{
+	struct fake_engine *engine = to_fake_engine(chan);
+	struct dma_async_tx_descriptor *tx;
+
+	engine->nr_preps++;
+	if (engine->nr == FAKE_DESCS || (engine->prep && !engine->prep(engine)))
+		return NULL;
+	tx = &engine->descs[engine->nr];
+	dma_async_tx_descriptor_init(tx, chan);
+	tx->flags = flags;
+	tx->tx_submit = fake_submit;
+	return tx;
+}
+
+static void fake_issue_pending(struct dma_chan *chan)
+{
+	struct fake_engine *engine = to_fake_engine(chan);
+
+	WRITE_ONCE(engine->nr_issued, engine->nr);
+	engine->nr_issues++;
+	engine->issue(engine);
+}
+
+static enum dma_status fake_status(struct dma_chan *chan, dma_cookie_t cookie,
+				   struct dma_tx_state *state)
+{
+	return dma_cookie_status(chan, cookie, state);
+}
+
+/* Complete what was issued before the call. */
+static void fake_complete(struct fake_engine *engine)
+{
+	struct dmaengine_result result = { .result = engine->result };
+	unsigned int nr_issued = READ_ONCE(engine->nr_issued);
+
+	while (engine->nr_done < nr_issued) {
+		struct dma_async_tx_descriptor *tx;
+
+		tx = &engine->descs[engine->nr_done++];
+		dma_cookie_complete(tx);
+		dmaengine_desc_get_callback_invoke(tx, &result);
+	}
+}
+
+/* Complete by a late interrupt. */
+static enum hrtimer_restart fake_timer_fn(struct hrtimer *timer)
+{
+	fake_complete(container_of(timer, struct fake_engine, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void fake_complete_in(struct fake_engine *engine, u64 ns)
+{
+	hrtimer_start(&engine->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
+}
+
+/* Let dcbm use the engine and no other. */
+static void fake_select(struct kunit *test, struct fake_engine *engine)
+{
+	struct dma_device *dma = &engine->dma;
+
+	engine->chan.device = dma;
+	dma_cookie_init(&engine->chan);
+	INIT_LIST_HEAD(&dma->channels);
+	list_add_tail(&engine->chan.device_node, &dma->channels);
+	dma_cap_set(DMA_MEMCPY, dma->cap_mask);
+	dma->device_prep_dma_memcpy = fake_prep;
+	dma->device_issue_pending = fake_issue_pending;
+	dma->device_tx_status = fake_status;
+	KUNIT_ASSERT_EQ(test, dma_async_device_register(dma), 0);
+	KUNIT_EXPECT_EQ(test, dcbm_set_devices(dev_name(dma->dev)), 0);
+	KUNIT_EXPECT_EQ(test, dcbm_acquire_all(false), 0);
+	test->priv = engine;
+}
+
+/* An engine that completes descriptors at once, unless the test changes it. */
+static struct fake_engine *fake_engine(struct kunit *test, const char *driver)
+{
+	struct device *dev = kunit_device_register(test, driver);
+	struct fake_engine *engine;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	KUNIT_ASSERT_EQ(test, 0,
+			dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64)));
+	engine = kunit_kzalloc(test, sizeof(*engine), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, engine);
+	engine->dma.dev = dev;
+	engine->issue = fake_complete;
+	hrtimer_setup(&engine->timer, fake_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
+	fake_select(test, engine);
+	return engine;
+}
+
+KUNIT_DEFINE_ACTION_WRAPPER(fake_folio_put, folio_put, struct folio *);
+
+static struct folio *fake_folio(struct kunit *test, size_t bytes)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL, get_order(bytes));
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_folio_put,
+							   folio));
+	return folio;
+}
+
+static struct ferry_batch *fake_batch(struct kunit *test, unsigned int nr,
+				      size_t bytes)
+{
+	struct ferry_batch *batch;
+
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	batch->max_us = 8 * USEC_PER_MSEC;
+	while (batch->nr < nr) {
+		struct ferry_pair *pair = &batch->pairs[batch->nr++];
+
+		pair->src = fake_folio(test, bytes);
+		pair->dst = fake_folio(test, bytes);
+		pair->offset = batch->bytes;
+		pair->status = -EINPROGRESS;
+		batch->bytes += folio_size(pair->src);
+	}
+	batch->src_nid = folio_nid(batch->pairs[0].src);
+	batch->dst_nid = folio_nid(batch->pairs[0].dst);
+	return batch;
+}
+
+/*
+ * A job that the engine's channel copies alone. Unless @rate is 0 that many
+ * bytes per us are expected of it, so that its first transfer is a large one.
+ */
+static struct dcbm_job *fake_job(struct kunit *test, struct ferry_batch *batch,
+				 unsigned long rate)
+{
+	struct dcbm_job *job = kunit_kzalloc(test, sizeof(*job), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, job);
+	job->batch = batch;
+	job->cpus = ferry_mtcopy_begin(batch, 0);
+	KUNIT_ASSERT_NOT_NULL(test, job->cpus);
+	dcbm_claim(job, 1);
+	KUNIT_ASSERT_EQ(test, job->nr, 1);
+	dcbm_expect(job);
+	job->ch[0]->rate = rate;
+	return job;
+}
+
+static s64 fake_count(enum dcbm_counter counter)
+{
+	return atomic64_read(&dcbm_counters[counter]);
+}
+
+/* The engine is not blamed: its channel does not hang, and it does not rest. */
+static void fake_expect_blameless(struct kunit *test,
+				  const struct dcbm_job *job)
+{
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung);
+	KUNIT_EXPECT_FALSE(test, dcbm_engine_rests(job->ch[0]->engine));
+}
+
+/* Without faults the channel copies all. */
+static void dcbm_copies_all(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 2, SZ_2M);
+	job = fake_job(test, batch, 0);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+}
+
+static bool fake_prep_late(struct fake_engine *engine)
+{
+	if (engine->nr_preps == 1)
+		msleep(FAKE_LATE_MS);
+	return true;
+}
+
+static void fake_issue_slow(struct fake_engine *engine)
+{
+	fake_complete_in(engine, FAKE_TIMEOUT_MS / 5 * NSEC_PER_MSEC);
+}
+
+/* A task gets no CPU between the claim and the issue: the device has time. */
+static void dcbm_late_before_the_issue(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->prep = fake_prep_late;
+	engine->issue = fake_issue_slow;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static void fake_issue_then_late(struct fake_engine *engine)
+{
+	fake_complete(engine);
+	msleep(FAKE_LATE_MS);
+}
+
+/* Or between two groups, with nothing in flight: the CPU copies the rest. */
+static void dcbm_late_between_groups(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ae4dma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+	s64 cut = fake_count(DCBM_DEADLINE_EXCEEDED);
+
+	engine->issue = fake_issue_then_late;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_done, 1);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, DCBM_MAX_LEN);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_DEADLINE_EXCEEDED), cut + 1);
+	fake_expect_blameless(test, job);
+}
+
+/* The interrupt for both transfers comes when the first should be complete. */
+static void fake_interrupt_late(struct fake_engine *engine)
+{
+	if (engine->nr_issues == 1)
+		return;
+	msleep(FAKE_LATE_MS);
+	fake_complete_in(engine, NSEC_PER_MSEC / 2);
+}
+
+/* The task and the interrupt are late, and the task is the first to run. */
+static void dcbm_late_interrupt(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	engine->issue = fake_interrupt_late;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_issues, 2);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static bool fake_refuse_once(struct fake_engine *engine)
+{
+	if (engine->nr_preps > 1)
+		return true;
+	msleep(FAKE_LATE_MS);
+	return false;
+}
+
+/* A driver is not blamed for one refusal, however late the task asks again. */
+static void dcbm_late_after_a_refusal(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->prep = fake_refuse_once;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	fake_expect_blameless(test, job);
+}
+
+static bool fake_refuse(struct fake_engine *engine)
+{
+	return false;
+}
+
+static void dcbm_refuser_rests(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+	s64 refused = fake_count(DCBM_PREP_FAILURES);
+
+	engine->prep = fake_refuse;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_PREP_FAILURES), refused + 1);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+}
+
+static void fake_issue_nothing(struct fake_engine *engine)
+{
+}
+
+/* The device has answered. */
+static void fake_wait_for_recovery(struct kunit *test)
+{
+	unsigned int waited;
+
+	for (waited = 0; waited < 5000 && fake_count(DCBM_HUNG_PAGES); waited++)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_HUNG_PAGES), 0);
+}
+
+/* A device that has had its time hangs, and answers in the end. */
+static void dcbm_silent_device_hangs(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EBUSY);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung + 1);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	fake_complete(engine);
+	fake_wait_for_recovery(test);
+}
+
+/*
+ * Before a sleep or a shutdown dcbm does not release a hung channel, which
+ * drivers may not survive, and does not wait for it.
+ */
+static void dcbm_hung_channel_is_kept(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung + 1);
+	scoped_guard(mutex, &dcbm_mutex)
+		dcbm_release_channels(true);
+	KUNIT_EXPECT_EQ(test, engine->chan.client_count, 1);
+	fake_complete(engine);
+	fake_wait_for_recovery(test);
+	/* The work that frees the channel holds the mutex until it has. */
+	scoped_guard(mutex, &dcbm_mutex)
+		KUNIT_EXPECT_EQ(test, engine->chan.client_count, 0);
+}
+
+/* Both transfers are complete before the task can look at the first one. */
+static void fake_issue_both(struct fake_engine *engine)
+{
+	if (engine->nr_issues == 1)
+		return;
+	msleep(FAKE_TIMEOUT_MS / 5);
+	fake_complete(engine);
+}
+
+/* The second transfer did not take only the time between two looks. */
+static void dcbm_learns_no_interval_of_looks(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	engine->issue = fake_issue_both;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_issues, 2);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	KUNIT_EXPECT_LE(test, job->ch[0]->rate,
+			batch->bytes / (FAKE_TIMEOUT_MS / 5 * USEC_PER_MSEC));
+}
+
+/* A batch that tries an engine after its rest is not left to the CPUs. */
+static void dcbm_trial_is_not_wasted(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 1, SZ_64K);
+	job = fake_job(test, batch, 0);
+	/* As long as nothing is known of the CPUs they are measured first. */
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	dcbm_engine_failed(job->ch[0]->engine, "a test");
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
+	KUNIT_EXPECT_NULL(test, job->choice);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+}
+
+static int fake_map(struct dcbm_transfer *transfer)
+{
+	return -EIO;
+}
+
+/* An engine that memory cannot be mapped for takes no more of the batch. */
+static void dcbm_stops_if_not_mapped(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+	s64 failed = fake_count(DCBM_MAP_FAILURES);
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, 2, SZ_2M);
+	job = fake_job(test, batch, 0);
+	dcbm_choose(job);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	kunit_activate_static_stub(test, dcbm_map, fake_map);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, -EIO);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_MAP_FAILURES), failed + 1);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	KUNIT_EXPECT_NULL(test, job->choice);
+}
+
+static void fake_issue_error(struct fake_engine *engine)
+{
+	engine->result = DMA_TRANS_WRITE_FAILED;
+	fake_complete(engine);
+}
+
+/* Nothing is learned from the time of a batch whose folios are not copied. */
+static void dcbm_learns_from_whole_batches(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+
+	engine->issue = fake_issue_error;
+	dcbm_choose(job);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EIO);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+	KUNIT_EXPECT_NULL(test, job->choice);
+}
+
+static int dcbm_suite_init(struct kunit *test)
+{
+	fake_saved = dcbm_tuning;
+	dcbm_tuning.timeout_ms = FAKE_TIMEOUT_MS;
+	fake_hung = fake_count(DCBM_CHANNELS_HUNG);
+	return 0;
+}
+
+static void dcbm_suite_exit(struct kunit *test)
+{
+	struct fake_engine *engine = test->priv;
+
+	if (engine) {
+		hrtimer_cancel(&engine->timer);
+		/* The channels of an engine that goes are released. */
+		dma_async_device_unregister(&engine->dma);
+		dcbm_release_all();
+		dcbm_set_devices("all");
+	}
+	dcbm_tuning = fake_saved;
+}
+
+static struct kunit_case dcbm_cases[] = {
+	KUNIT_CASE(dcbm_copies_all),
+	KUNIT_CASE(dcbm_late_before_the_issue),
+	KUNIT_CASE(dcbm_late_between_groups),
+	KUNIT_CASE(dcbm_late_interrupt),
+	KUNIT_CASE(dcbm_late_after_a_refusal),
+	KUNIT_CASE(dcbm_refuser_rests),
+	KUNIT_CASE(dcbm_silent_device_hangs),
+	KUNIT_CASE(dcbm_hung_channel_is_kept),
+	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
+	KUNIT_CASE(dcbm_trial_is_not_wasted),
+	KUNIT_CASE(dcbm_stops_if_not_mapped),
+	KUNIT_CASE(dcbm_learns_from_whole_batches),
+	{}
+};
+
+static struct kunit_suite dcbm_suite = {
+	.name = "ferry_dcbm",
+	.init = dcbm_suite_init,
+	.exit = dcbm_suite_exit,
+	.test_cases = dcbm_cases,
+};
+
+kunit_test_suite(dcbm_suite);
