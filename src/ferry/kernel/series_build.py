@@ -20,7 +20,6 @@ _STEP_BOARD = "x86-numa"
 _STEP_TARGETS = ("mm/", "fs/", "kernel/fork.o", "drivers/ferry/", "drivers/dma/amd/")
 
 
-
 def _refuse_warnings(log: Path) -> None:
     """Raises InfraError with the compiler's first warning: with CONFIG_WERROR, it fails the build of others."""
     warned = [line for line in log.read_text(errors="replace").splitlines() if " warning: " in line]
@@ -30,7 +29,8 @@ def _refuse_warnings(log: Path) -> None:
 
 def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
     """Compile _STEP_TARGETS after each patch of each series, unless the cache has this step."""
-    listed = patches.all_series()
+    # Those on fewer patches first: a header that comes and goes again recompiles most files each time.
+    listed = sorted(patches.all_series(), key=lambda series: len(patches.prerequisites(series)))
     steps = [(series, number) for series in listed for number in range(1, len(series.patches) + 1)]
     for done, (series, number) in enumerate(steps):
         applied = [*patches.prerequisites(series), *series.patches[:number]]

@@ -32,12 +32,12 @@
  *   - A transfer has a limit: a multiple of its expected time, and at most
  *     DCBM_MAX_TIMES times batch_max_us. No group of it is submitted so long
  *     after its claim. The CPU copies the rest.
- *   - If a group is not complete so long after it was issued, its channel
- *     hangs.
+ *   - If a group is not complete so long after it was issued, or a quarter of
+ *     that after the limit of its transfer, its channel hangs.
  *
  * So the copy ends within three times batch_max_us if no device answers, and
- * within five times if each answers just in time; the chunks of CPUs come on
- * top.
+ * within three and a half times if each answers just in time; the second look
+ * and the chunks of CPUs come on top.
  *
  * The task that copies may get no CPU for longer than a limit. It does not blame
  * the device for that: the device's time begins when the group is issued. And

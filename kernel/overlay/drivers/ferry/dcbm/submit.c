@@ -107,12 +107,16 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 	return true;
 }
 
-/* Issue a group. From now on its device has the time. */
+/*
+ * Issue a group. From now on its device has the time, but for the last groups of
+ * a transfer that is late: they have a quarter of it at least.
+ */
 static void dcbm_issue(struct dcbm_transfer *transfer, u64 limit_ns)
 {
 	if (!transfer->ch->quirks->issue_each)
 		dma_async_issue_pending(transfer->ch->chan);
-	transfer->overdue = ktime_get_ns() + limit_ns;
+	transfer->overdue = min(ktime_get_ns() + limit_ns,
+				transfer->deadline + limit_ns / 4);
 	transfer->late = false;
 }
 
