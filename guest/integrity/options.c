@@ -48,7 +48,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NODE("to", &options->nodes[1], "the other one (1)"),
 		OPT_LIST("only", "A,B,...", &options->only, stressor_known,
 			 "only these stressors: read write fork mlock mprotect ksm swap split\n"
-			 "readfile writefile readdisk writedisk vmsplice odirect uring uffd numahint lru_gen"),
+			 "readfile writefile readdisk writedisk vmsplice odirect uring uffd numahint"),
 		OPT_TEXT("file", "DIR", &options->file,
 			 "directory on a disk file system, for readdisk, writedisk, odirect"),
 		OPT_NUMBER("seed", "N", &options->seed, 0, UINT64_MAX,

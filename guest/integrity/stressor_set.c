@@ -62,7 +62,7 @@ static const struct stressor *const all[] = {
 	&mprotect_stressor, &ksm_stressor, &swap_stressor, &split_stressor,
 	&readfile_stressor, &writefile_stressor, &readdisk_stressor, &writedisk_stressor,
 	&vmsplice_stressor, &odirect_stressor, &uring_stressor,
-	&uffd_stressor, &numahint_stressor, &lru_gen_stressor,
+	&uffd_stressor, &numahint_stressor,
 };
 
 #define ALL_COUNT (sizeof(all) / sizeof(*all))
@@ -89,8 +89,10 @@ void stressor_set_init(struct stressor_set *set, const struct options *options)
 			add(set, all[i]);
 	if (options->switch_migrator)
 		add(set, &switch_stressor);
-	if (options->control)
+	if (options->control) {
 		add(set, &control_stressor);
+		add(set, &lru_gen_stressor);
+	}
 }
 
 static uint64_t vmstat_sum(const struct stressor *stressor)

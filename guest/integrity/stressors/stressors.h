@@ -22,12 +22,12 @@ extern const struct stressor odirect_stressor;
 extern const struct stressor uring_stressor;
 extern const struct stressor uffd_stressor;
 extern const struct stressor numahint_stressor;
-extern const struct stressor lru_gen_stressor;
 
 /* Run only with --switch. */
 extern const struct stressor switch_stressor;
 
-/* Runs only with --control. */
+/* Run only with --control. */
 extern const struct stressor control_stressor;
+extern const struct stressor lru_gen_stressor;
 
 #endif
