@@ -86,12 +86,13 @@ all_moved() {
 	cat $reasons/*/moved_pages | awk '{ all += $1 } END { printf "%.0f\n", all }'
 }
 
-# turn MIGRATOR: integrity for its share of the time.
+# turn MIGRATOR: integrity for its share of the time. If the migrator has copied nothing, integrity fails.
 turn() {
-	echo "$1" >$migration/migrator
+	by=${1#off}
 	(
-		echo 0 >$cgroup/stressors/cgroup.procs
-		exec "$integrity" --seconds $((seconds / turns)) --only read,write,fork,mprotect,split --leak-kb $leak_kb
+		echo 0 >$cgroup/stressors/cgroup.procs && echo "$1" >$migration/migrator || exit 1
+		exec "$integrity" --seconds $((seconds / turns)) --only read,write,fork,mprotect,split --leak-kb $leak_kb \
+			${by:+--copied-by "$by"}
 	) >$work/output 2>&1
 	status=$?
 	[ $status -eq 0 ] || sed 's/^/# /' $work/output
@@ -101,7 +102,7 @@ turn() {
 echo "KTAP version 1"
 turns=$#
 # shellcheck disable=SC2086 # words
-echo "1..$(($# + 2 + $(set -- $actions && echo $#) + $(set -- $moved && echo $#)))"
+echo "1..$(($# + 3 + $(set -- $actions && echo $#) + $(set -- $moved && echo $#)))"
 set_up
 report "the kernel has tiers, cgroups, runs and DAMON" $? "see the console"
 : >$work/wrong
@@ -109,9 +110,12 @@ report "the kernel has tiers, cgroups, runs and DAMON" $? "see the console"
 for action in $actions; do
 	repeat "$action" >/dev/null 2>>$work/errors &
 done
+in_runs=$(cat $migration/stats/runs/moved)
 for migrator; do
 	turn "$migrator"
 done
+[ "$(cat $migration/stats/runs/moved)" -gt "$in_runs" ]
+report "pages moved in runs" $? "none did"
 rm $work/busy
 wait
 echo off >$damon/state

@@ -127,7 +127,7 @@ rebind_at_once() {
 remove_channels() {
 	for setting in dcbm/channels=1 dcbm/devices="${devices%% *}" dcbm/channels=64 migrator=kernel migrator=dcbm \
 		dcbm/devices=all; do
-		echo "${setting#*=}" >"$sysfs/${setting%%=*}"
+		echo "${setting#*=}" >"$sysfs/${setting%%=*}" || return 1
 		sleep 0.1
 	done
 }

@@ -144,6 +144,10 @@ report_load() {
 	report "every byte is right, with each migrator" $? "$(tr '\n' ';' <$work/wrong)"
 	[ $mib -ge $((gib_per_hour * 1024 * elapsed / 3600)) ]
 	report "at least $gib_per_hour GiB move in an hour" $? "$mib MiB in $elapsed s"
+	[ "$(cat $migration/stats/runs/moved)" -gt 0 ]
+	report "pages moved in runs" $? "none did"
+	[ "$(cat $migration/migrc/counters/ptes)" -gt 0 ]
+	report "flushes were deferred" $? "none was"
 	echo "# faults: $(faults failslab) in slabs, $(faults fail_page_alloc) in large folios"
 	[ "$(faults failslab)" -gt 0 ] && [ "$(faults fail_page_alloc)" -gt 0 ]
 	report "allocations did fail" $? "see above"
@@ -188,7 +192,7 @@ report_memory() {
 }
 
 echo "KTAP version 1"
-echo "1..16"
+echo "1..18"
 set_up
 report "the kernel has migrc, runs, cgroups and swap" $? "see the console"
 : >$work/wrong

@@ -32,6 +32,10 @@ STAMP = "[    1.234567] "
     ("INFO: task movebench:77 blocked for more than 122 seconds.", "hung task"),
     ("Oops: Oops: 0002 [#1] SMP", "Oops"),
     ("Kernel panic - not syncing: Attempted to kill init!", "panic"),
+    ("mm/pgtable-generic.c:50: bad pmd 00000000deadbeef(0000000012345067)", "bad page table"),
+    ("get_swap_device: Bad swap offset entry 3ffffffffffff", "bad page table"),
+    ("EXT4-fs error (device loop0): ext4_lookup:1817: inode #2: comm integrity: bad", "damaged file system"),
+    ("sysfs: cannot create duplicate filename '/kernel/mm/migration/dcbm'", "double name in sysfs"),
 ])
 def test_splats_are_seen(line: str, kind: str) -> None:
     found = splat.scan(f"{STAMP}quiet\n{STAMP}{line}\n{STAMP}Call Trace:\n")

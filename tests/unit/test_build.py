@@ -176,9 +176,20 @@ def test_half_published_kernel_is_not_taken_for_whole(clone: Path, base: Source,
 
     monkeypatch.setattr(build.json, "dumps", full)
     with pytest.raises(OSError, match="No space"):
-        build._build_and_publish(base, board, "stock", False, paths.cache_dir() / "kernels/k")
+        build._build_and_publish(base, board, "stock", False, build._home(base, board, "stock", False))
     monkeypatch.setattr(build.json, "dumps", real)
     assert not list((paths.cache_dir() / "kernels").iterdir())
+
+
+def test_a_kernel_is_not_published_under_the_key_of_other_sources(clone: Path, base: Source, board: Board,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clone changes while make runs."""
+    pretend_make(monkeypatch, base, [])
+    keys = iter(["before", "before", "after"])
+    monkeypatch.setattr(build, "kernel_key", lambda *arguments: next(keys))
+    with pytest.raises(InfraError, match="were changed while"):
+        build.build(board, "ferry")
+    assert not (paths.cache_dir() / "kernels/before").exists()
 
 
 def test_full_disk_is_said_before_the_build(clone: Path, base: Source, board: Board,

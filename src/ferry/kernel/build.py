@@ -61,13 +61,18 @@ def build(board: Board, kernel: str, debug: bool = False) -> Kernel:
     """
     boards.require(board)
     base = source.obtain()
-    key = kernel_key(base, board, kernel, debug)
-    home = paths.cache_dir() / "kernels" / key
+    home = _home(base, board, kernel, debug)
     if not paths.use(home):
         with paths.lock(f"tree-{base.key}-{kernel}"):
+            # The clone may have changed while another process had the lock.
+            home = _home(base, board, kernel, debug)
             if not paths.use(home):
                 _build_and_publish(base, board, kernel, debug, home)
     return _load(home, base, kernel)
+
+
+def _home(base: Source, board: Board, kernel: str, debug: bool) -> Path:
+    return paths.cache_dir() / "kernels" / kernel_key(base, board, kernel, debug)
 
 
 def kernel_key(base: Source, board: Board, kernel: str, debug: bool) -> str:
@@ -134,6 +139,8 @@ def _build_and_publish(base: Source, board: Board, kernel: str, debug: bool, hom
     with progress.stage(title) as stage:
         make(where, objects, board.arch, board.targets, log, stage, board.build_steps)
         external = [_make_external(where, objects, board, directory) for directory in _external(board, kernel)]
+    if _home(base, board, kernel, debug) != home:
+        raise InfraError("the kernel's sources in the clone were changed while they were built", hint="the same again")
     with paths.publish(home) as scratch:
         _collect(objects, board, scratch, base.version)
         for module in (path for made in external for path in made.glob("*.ko")):

@@ -80,7 +80,7 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
     if old is None or new is None:
         return entry | {"verdict": "new" if old is None else "missing"}
     groups = _groups(before, old, old["unit"]), _groups(after, new, new["unit"])
-    if not groups[1]:
+    if not groups[1] or len(new["failures"]) > len(new["samples"]):
         return entry | {"verdict": "failed"}
     if not groups[0]:
         return entry | {"verdict": "new"}

@@ -34,7 +34,7 @@ LOCKUP_TIMEOUTS = ("watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=300", "
 CHECKS = ("page_poison=1",)
 
 #: kmemleak reports an object that was unreachable, and did not change, in two scans; it ignores the last 5 s.
-_SCAN_FOR_LEAKS = """\
+SCAN_FOR_LEAKS = """\
 leaks=/sys/kernel/debug/kmemleak
 if [ -e $leaks ]; then sleep 5; echo scan >$leaks; echo scan >$leaks; cat $leaks; fi"""
 
@@ -119,7 +119,7 @@ class _Follower:
 def script(jobs: Sequence[Job]) -> str:
     """The shell lines for all jobs, then a search for memory leaks; after a job that fails the next one still runs."""
     return "\n".join((f"cat /proc/modules >{_LOADED}", *(line for job in jobs for line in _job_lines(job)),
-                      _SCAN_FOR_LEAKS))
+                      SCAN_FOR_LEAKS))
 
 
 def _job_lines(job: Job) -> list[str]:

@@ -13,7 +13,7 @@ from ferry import boards, progress
 from ferry.boards import Board
 from ferry.errors import FerryError
 from ferry.kernel import build
-from ferry.suites import ktap
+from ferry.suites import guest_boot, ktap
 from ferry.suites.context import Context
 from ferry.suites.result import Outcome, Result, error, passed, result_of
 from ferry.vm import boot
@@ -58,8 +58,9 @@ def run_on(context: Context, name: str, board: Board, prefix: str = "", append: 
     started = time.monotonic()
     try:
         with progress.stage(f"{name}: {board.name}, debug kernel"):
-            boot.boot(board, kernel, "true", timeout_s=board.boot_timeout_s + SUITES_S, share=console.parent,
-                      append=(*ASKED, *append))
+            boot.boot(board, kernel, guest_boot.SCAN_FOR_LEAKS, timeout_s=board.boot_timeout_s + SUITES_S,
+                      share=console.parent,
+                      append=(*guest_boot.LOCKUP_TIMEOUTS, *guest_boot.CHECKS, *ASKED, *append))
         end = passed(name, f"{prefix} no splat".strip(), time.monotonic() - started, console)
     except FerryError as cause:
         end = error(name, "boot", cause, time.monotonic() - started)

@@ -31,6 +31,9 @@ _KINDS: list[tuple[str, str]] = [
     ("a check that ended", r"DMA-API: .*disabl|ODEBUG: Out of memory|kmemleak: .*detector disabled"),
     ("panic", r"Kernel panic - not syncing"),
     ("Oops", r"(?:Oops|Internal error): |general protection fault|Unable to handle kernel"),
+    ("bad page table", r"\S+:\d+: bad p[gmu4]+d |get_swap_device: Bad swap (?:file|offset) entry"),
+    ("damaged file system", r"EXT4-fs error "),
+    ("double name in sysfs", r"sysfs: cannot create duplicate filename"),
     ("BUG", r"(?:kernel )?BUG(?: at |: )"),
     ("WARNING", r"WARNING: "),
 ]

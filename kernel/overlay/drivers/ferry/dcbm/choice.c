@@ -15,8 +15,8 @@
  * copied in turn. A batch that the CPUs alone would not copy in batch_max_us is
  * left to the channels. Batches become so large only while channels are faster.
  * So is one that tries an engine after a failure: the next such batch may come
- * more than DCBM_AGE later, when all is measured again. It is no comparison, and
- * neither is a batch of which channels have left folios to the move phase.
+ * more than DCBM_AGE later, when all is measured again. It is no comparison,
+ * and neither is a batch of which channels left folios to the move phase.
  *
  * Locking: none. Batches read and write single words; a lost update loses one
  * sample.

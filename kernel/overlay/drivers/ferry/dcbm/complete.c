@@ -184,8 +184,8 @@ static bool dcbm_set_status(struct dcbm_job *job,
 }
 
 /*
- * Leave the descriptors that were not submitted to the CPU. The transfer is then
- * one of those that were. The engine has not failed: nothing was outstanding
+ * Leave the descriptors that were not submitted to the CPU. The transfer then
+ * consists of the others. The engine has not failed: nothing was outstanding
  * when the time was over, and the task may have been as late as the device. A
  * device that was slow shows in the rate.
  */

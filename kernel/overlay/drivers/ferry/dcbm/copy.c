@@ -39,9 +39,9 @@
  * within three and a half times if each answers just in time; the second look
  * and the chunks of CPUs come on top.
  *
- * The task that copies may get no CPU for longer than a limit. It does not blame
- * the device for that: the device's time begins when the group is issued. And
- * the task may run again before an interrupt that was as late, so it looks
+ * The task that copies may get no CPU for longer than a limit. That does not
+ * count against the device, whose time begins when the group is issued. And the
+ * task may run again before an interrupt that was as late, so it looks
  * twice, DCBM_MIN_TIMEOUT_NS apart, before it believes that a channel hangs.
  *
  * No memory is allocated: each channel has all that it needs since it is held,

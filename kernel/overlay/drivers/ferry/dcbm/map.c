@@ -27,8 +27,8 @@
  * keeps the pages of such a write, and cannot keep buffers.
  *
  * An IOMMU may need memory for its page tables, which it allocates without
- * waiting. If that fails the CPU copies the transfer, the engine gets no more of
- * the batch, and rests.
+ * waiting. If that fails the CPU copies the transfer, the engine gets no more
+ * of the batch, and rests.
  */
 
 #include <kunit/static_stub.h>

@@ -25,9 +25,9 @@
  * that was slow is tried again, with a transfer of DCBM_MIN_TRANSFER.
  *
  * An engine that fails rests: for DCBM_MIN_REST, and for twice as long each
- * time that it fails again. After the rest one batch tries it, whatever choice.c
- * has found. While it works the rest is halved by each transfer; until it is 0
- * all batches try the engine.
+ * time that it fails again. After the rest one batch tries it, even if choice.c
+ * has found the CPUs faster. While it works each transfer halves the rest. Until
+ * that is 0 all batches try the engine.
  *
  * Locking: an engine belongs to its channels. dcbm_mutex protects the table.
  * Batches read and write rates and rests without a lock, since each is one word

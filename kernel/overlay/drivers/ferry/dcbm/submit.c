@@ -108,8 +108,8 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 }
 
 /*
- * Issue a group. From now on its device has the time, but for the last groups of
- * a transfer that is late: they have a quarter of it at least.
+ * Issue a group. Its device has the time from now on. The last groups of a
+ * transfer that is late have less, but a quarter of it at least.
  */
 static void dcbm_issue(struct dcbm_transfer *transfer, u64 limit_ns)
 {
@@ -123,7 +123,7 @@ static void dcbm_issue(struct dcbm_transfer *transfer, u64 limit_ns)
 /*
  * The driver's queue became full within a group, none of whose descriptors asks
  * for an interrupt. Let the queue drain until it accepts one that does. A task
- * that gets no CPU meanwhile asks once more after the time. Return false if the
+ * that gets no CPU in that time asks once more after it. Return false if the
  * queue is full even then.
  */
 static bool dcbm_submit_last(struct dcbm_transfer *transfer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What may go wrong in a batch of runs: folios that vanish, allocations that
+ * Troubles of a batch of runs: folios that vanish, allocations that
  * fail, references of others, stale TLB entries, calls that find nothing.
  */
 
@@ -343,7 +343,7 @@ static void pinned_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before.refs, after.refs);
 }
 
-/* A folio that somebody references for a while. */
+/* A folio with a second reference for a while. */
 struct referenced {
 	struct task_struct *task;	/* that migrates it */
 	struct folio *folio;

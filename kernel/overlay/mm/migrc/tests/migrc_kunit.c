@@ -126,7 +126,7 @@ static void mm_flush_of_a_gather_counts(struct kunit *test)
 
 /*
  * If another task flushes the mm before a payer gathers it, the payer leaves it
- * out. A PTE that was cleared meanwhile, but not recorded, is not flushed.
+ * out. A PTE that was cleared after that, but not recorded, is not flushed.
  */
 static void mm_left_out_is_not_flushed(struct kunit *test)
 {
