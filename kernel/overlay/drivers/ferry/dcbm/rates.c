@@ -26,8 +26,8 @@
  *
  * An engine that fails rests: for DCBM_MIN_REST, and for twice as long each
  * time that it fails again. After the rest one batch tries it, even if choice.c
- * has found the CPUs faster. While it works each transfer halves the rest. Until
- * that is 0 all batches try the engine.
+ * has found the CPUs faster. While it works each transfer halves the rest.
+ * Until that is 0 all batches try the engine.
  *
  * Locking: an engine belongs to its channels. dcbm_mutex protects the table.
  * Batches read and write rates and rests without a lock, since each is one word
