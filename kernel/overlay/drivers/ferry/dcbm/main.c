@@ -50,20 +50,27 @@
  * unexpected references.
  */
 #ifdef CONFIG_ARM64_MTE
-static bool dcbm_tagged(const struct ferry_batch *batch)
+static bool dcbm_folio_tagged(struct folio *folio)
 {
 	unsigned long k;
+
+	if (folio_test_hugetlb(folio))
+		return folio_test_hugetlb_mte_tagged(folio);
+	for (k = 0; k < folio_nr_pages(folio); k++)
+		if (page_mte_tagged(folio_page(folio, k)))
+			return true;
+	return false;
+}
+
+static bool dcbm_tagged(const struct ferry_batch *batch)
+{
 	unsigned int i;
 
 	if (!system_supports_mte())
 		return false;
-	for (i = 0; i < batch->nr; i++) {
-		struct folio *src = batch->pairs[i].src;
-
-		for (k = 0; k < folio_nr_pages(src); k++)
-			if (page_mte_tagged(folio_page(src, k)))
-				return true;
-	}
+	for (i = 0; i < batch->nr; i++)
+		if (dcbm_folio_tagged(batch->pairs[i].src))
+			return true;
 	return false;
 }
 #else
