@@ -254,3 +254,15 @@ def test_when_the_canary_fails_the_others_stay_as_they_are(fleet: Fleet) -> None
     done = fleet.play(playbook=ANSIBLE / "rollout.yml")
     assert done.returncode == 2 and set(failures(done)) == {"canary"}, done.stdout
     assert canary.state["running"] == FORMER and other.said() == []
+
+
+def test_the_kernel_must_boot_with_all_features_off(fleet: Fleet) -> None:
+    runs, migrc, without = (fleet.add(name) for name in ("runs", "migrc", "without"))
+    (runs.directory / "control/runs").write_text("1\n")
+    (migrc.directory / "control/migrc/enabled").write_text("1\n")
+    shutil.rmtree(without.directory / "control/migrc")
+    done = fleet.play("--forks", "3")
+    said = failures(done)
+    assert set(said) == {"runs", "migrc"}, done.stdout
+    assert "runs is 1, not 0" in said["runs"] and "migrc/enabled is 1, not 0" in said["migrc"]
+    assert (runs.state["running"], migrc.state["running"], without.default) == (FORMER, FORMER, OURS)
