@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of a Debian machine, one function each, called by the name of the link to this file.
 
-/mnt is the directory of the machine. state.json has `running`, `installed` (package -> version), `enabled`, and how
-the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. `said` lists the calls.
+/mnt is the directory of the machine. `said` lists the calls. Until the time (s) in the file `down`, the machine does
+not answer. state.json has `running`, `enabled`, and
+
+- `installed`: package -> version;
+- how the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. It panics at the
+  call that begins with `panic_at`.
 """
 
 from __future__ import annotations
@@ -14,12 +18,16 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
 MACHINE, BOOT = Path("/mnt"), Path("/boot")
 STATE, ENV, MENU = MACHINE / "state.json", BOOT / "grub/grubenv", BOOT / "grub/grub.cfg"
 CONTROL, SETTINGS = Path("/sys/kernel/mm/migration"), Path("/etc/ferry/settings.conf")
+#: More than the 10 s for which the role waited once.
+PANIC_S = 12
+NEVER = "-"
 state = json.loads(STATE.read_text())
 
 
@@ -116,7 +124,8 @@ def systemctl(*words: str) -> int:
     action = next(word for word in words if not word.startswith("-"))
     there = "folio-ferry" in state["installed"]
     if action == "show":
-        print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState=inactive")
+        active = "active" if CONTROL.exists() else "inactive"
+        print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState={active}")
     elif action == "is-enabled":
         print("enabled" if state["enabled"] else "disabled")
         return 0 if state["enabled"] else 1
@@ -141,11 +150,21 @@ def reboot() -> None:
     env = grubenv()
     set_grubenv(next_entry="")
     chosen = env.get("next_entry") or (env.get("saved_entry", "") if "default: saved" in MENU.read_text() else "")
-    releases = [re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", chosen) if chosen else kernels()[0]]
-    if "-ferry-" in releases[0] and state["first_boot"] == "panic":
-        default = env.get("saved_entry", "")
-        releases[0] = re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", default) if default else kernels()[0]
-    boot(releases[0])
+    release = release_of(chosen)
+    boot(release_of(env.get("saved_entry", "")) if "-ferry-" in release and state["first_boot"] == "panic" else release)
+
+
+def release_of(entry: str) -> str:
+    return re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", entry) if entry else kernels()[0]
+
+
+def panic() -> int:
+    """GRUB starts the default after some time; if that is our kernel, it panics again."""
+    state["panic_at"] = NEVER
+    release = release_of(grubenv().get("saved_entry", ""))
+    (MACHINE / "down").write_text("inf" if "-ferry-" in release else str(time.time() + PANIC_S))
+    boot(release)
+    return 1
 
 
 def boot(release: str) -> None:
@@ -159,7 +178,7 @@ def boot(release: str) -> None:
         log += f"[    3.000000] {state['first_boot']}\n"
     (MACHINE / "dmesg").write_text(log)
     if ours and state["first_boot"] == "hang":
-        (MACHINE / "down").touch()
+        (MACHINE / "down").write_text("inf")
     elif ours:
         # Not the file that can only be written: without capabilities not even root reads it.
         shutil.copytree(MACHINE / "control", CONTROL, ignore=shutil.ignore_patterns("drain"))
@@ -178,8 +197,9 @@ def main() -> int:
     if name not in quiet and words[:1] not in (["list"], ["show"], ["is-enabled"], ["--simulate"]):
         with (MACHINE / "said").open("a") as said:
             said.write(" ".join([name, *words]) + "\n")
-    status: int = globals()[name.replace("-", "_")](*words)
-    if name in ("apt-get", "systemctl"):
+    panics = "-ferry-" in state["running"] and " ".join([name, *words]).startswith(state["panic_at"])
+    status: int = panic() if panics else globals()[name.replace("-", "_")](*words)
+    if panics or name in ("apt-get", "systemctl"):
         STATE.write_text(json.dumps(state))
     return status
 
