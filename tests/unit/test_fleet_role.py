@@ -23,7 +23,7 @@ HERE = Path(__file__).parent / "fleet_machine"
 OURS, FORMER = "7.3.4-ferry-board", "7.3.4+deb13-cloud-amd64"
 MENU = "submenu 'x' $menuentry_id_option 'gnulinux-advanced-UU' {\n" + "".join(
     f"\tmenuentry 'x' $menuentry_id_option 'gnulinux-{release}-advanced-UU' {{\n\t}}\n" for release in (OURS, FORMER))
-PROGRAMS = {"bin": ("uname", "dmesg", "linux-version", "dpkg-query", "apt-get", "systemctl", "ferry"),
+PROGRAMS = {"bin": ("uname", "dmesg", "linux-version", "dpkg-query", "dpkg", "apt-get", "systemctl", "ferry"),
             "sbin": ("grub-editenv", "grub-set-default", "grub-reboot", "grub-probe", "update-grub", "systemctl")}
 DIRECTORIES = ("etc/default/grub.d", "boot/grub", "sys/kernel/mm", "sbin", "bin", "cache", "tmp")
 
@@ -63,8 +63,8 @@ class Machine:
                            "boot/grub/grub.cfg": "", f"boot/vmlinuz-{FORMER}": ""}.items():
             (self.directory / name).write_text(text)
         migration_tree.make(self.directory / "control")
-        self.write(running=FORMER, installed={}, enabled=False, first_boot="", panic_at="-",
-                   grub={"abstraction": "", "fs": "ext2"}, python=sys.executable,
+        self.write(running=FORMER, installed={}, statuses={}, interrupted=False, unconfigurable="", enabled=False,
+                   first_boot="", panic_at="-", grub={"abstraction": "", "fs": "ext2"}, python=sys.executable,
                    src=str(paths.repo_root() / "src"))
 
     def write(self, **changes: object) -> None:
@@ -312,6 +312,28 @@ def test_after_a_machine_that_cannot_be_reached_the_next_batch_does_not_begin(fl
     done = fleet.play(playbook=fleet.two_first())
     assert done.returncode & 2 and "cannot be reached: lost" in failures(done)["good"], done.stdout
     assert good.state["installed"] == {} and later.said() == []
+
+
+def test_after_a_power_cut_during_an_installation_another_run_works(fleet: Fleet) -> None:
+    image, headers = f"linux-image-{OURS}", f"linux-headers-{OURS}"
+    fleet.add("again")
+    fleet.add("archive", folio_ferry_packages="")
+    fleet.add("absent", folio_ferry_state="absent")
+    fleet.add("full", folio_ferry_state="absent").write(unconfigurable=headers)
+    for machine in fleet.machines.values():
+        machine.write(installed={"folio-ferry": "1", image: "1", headers: "1"}, interrupted=True,
+                      statuses={"folio-ferry": "unpacked", image: "half-installed", headers: "half-configured"})
+    purge = fleet.add("purge", folio_ferry_state="absent")
+    purge.write(installed={"folio-ferry": "1", image: "1"},
+                statuses={"folio-ferry": "config-files", image: "config-files"})
+    done = fleet.play("--forks", "4")
+    assert done.returncode == 0, done.stdout
+    for name in ("again", "archive"):
+        machine = fleet.machines[name]
+        assert (machine.state["running"], machine.default, machine.state["statuses"]) == (OURS, OURS, {}), name
+        assert machine.state["installed"][image] == "1"
+    for name in ("absent", "full", "purge"):
+        assert fleet.machines[name].state["installed"] == {}, name
 
 
 def test_the_kernel_must_boot_with_all_features_off(fleet: Fleet) -> None:

@@ -5,7 +5,8 @@
 /mnt is the directory of the machine. `said` lists the calls. Until the time (s) in the file `down`, the machine does
 not answer. state.json has `running`, `enabled`, and
 
-- `installed`: package -> version;
+- `installed`: package -> version; `statuses`: package -> dpkg's status if it is not `installed`; `interrupted`: whether
+  dpkg was; `unconfigurable`: a package whose postinst fails;
 - how the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. It panics at the
   call that begins with `panic_at`.
 """
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 MACHINE, BOOT = Path("/mnt"), Path("/boot")
@@ -61,7 +63,7 @@ def linux_version(action: str, *words: str) -> int:
 
 def dpkg_query(show: str, form: str, name: str) -> int:
     if name in state["installed"]:
-        print("installed", name, state["installed"][name])
+        print(state["statuses"].get(name, "installed"), name, state["installed"][name])
     return 0 if name in state["installed"] else 1
 
 
@@ -72,14 +74,44 @@ def apt_get(*words: str) -> int:
     if "--simulate" in words:
         print("\n".join(["Reading package lists...", *(f"Inst {name} ({version} x)" for name, version in new)]))
         return 0
+    if state["interrupted"] and words != ("update",):
+        print("E: dpkg was interrupted, you must manually run 'dpkg --configure -a'", file=sys.stderr)
+        return 100
     if "install" in words:
+        # As the real one, it says that a package of that version is the newest, and leaves it half installed.
         state["installed"].update(dict(new))
     elif "purge" in words:
-        state["installed"] = {name: one for name, one in state["installed"].items() if name not in packages}
+        if "half-installed" in state["statuses"].values():
+            print("E: The package needs to be reinstalled, but I can't find an archive for it.", file=sys.stderr)
+            return 100
+        forget(packages)
+    return update_kernels()
+
+
+def dpkg(action: str, *words: str) -> int:
+    if action == "--configure":
+        state["interrupted"] = False
+        for name, status in list(state["statuses"].items()):
+            if status in ("unpacked", "half-configured") and name != state["unconfigurable"]:
+                print(f"Setting up {name} ...")
+                del state["statuses"][name]
+    elif words[0] == "--force-remove-reinstreq":
+        forget(words[1:])
+    update_kernels()
+    return int(action == "--configure" and state["unconfigurable"] in state["statuses"])
+
+
+def forget(packages: Sequence[str]) -> None:
+    for of in ("installed", "statuses"):
+        state[of] = {name: one for name, one in state[of].items() if name not in packages}
+
+
+def update_kernels() -> int:
+    """The files of our kernels, and GRUB's menu."""
     for path in BOOT.glob("vmlinuz-*-ferry-*"):
         path.unlink()
     for name in state["installed"]:
-        if name.startswith("linux-image-"):
+        if name.startswith("linux-image-") and name not in state["statuses"]:
             (BOOT / f"vmlinuz-{name.removeprefix('linux-image-')}").touch()
     return update_grub()
 
@@ -199,7 +231,7 @@ def main() -> int:
             said.write(" ".join([name, *words]) + "\n")
     panics = "-ferry-" in state["running"] and " ".join([name, *words]).startswith(state["panic_at"])
     status: int = panic() if panics else globals()[name.replace("-", "_")](*words)
-    if panics or name in ("apt-get", "systemctl"):
+    if panics or name in ("apt-get", "dpkg", "systemctl"):
         STATE.write_text(json.dumps(state))
     return status
 
