@@ -55,5 +55,22 @@ def test_a_package_is_pending_unless_that_version_is_installed() -> None:
     ("fpga/lanes=2\nmigrator/x=1\n", ["fpga/lanes is missing, not 2", "migrator/x is missing, not 1"]),
 ])
 def test_settings_are_compared_with_what_ferry_shows(tmp_path: Path, wanted: str, wrong: list[str]) -> None:
-    files = verbs.nested([file for file in tree.files(migration_tree.make(tmp_path)) if file.text is not None])
-    assert filters.differing(json.dumps({"schema": 2, "files": files}), wanted) == wrong
+    assert filters.differing(shown(migration_tree.make(tmp_path)), wanted) == wrong
+
+
+def shown(root: Path) -> str:
+    files = verbs.nested([file for file in tree.files(root) if file.text is not None])
+    return json.dumps({"schema": 2, "files": files})
+
+
+def test_features_that_are_not_named_must_be_off_or_missing(tmp_path: Path) -> None:
+    root = migration_tree.make(tmp_path)
+    for name, value in {"migrator": "mtcopy", "runs": "1", "migrc/enabled": "1"}.items():
+        migration_tree.store(root, name, value)
+    on = ["migrator is mtcopy, not off", "runs is 1, not 0", "migrc/enabled is 1, not 0"]
+    assert filters.differing(shown(root), "# none\n") == on
+    assert filters.differing(shown(root), "runs=1\nmigrator=mtcopy\n") == on[2:]
+    for name in ("migrator", "runs", "migrc/enabled"):
+        (root / name).unlink()
+    assert filters.differing(shown(root), "# none\n") == filters.differing(shown(root), "runs=0\n") == []
+    assert filters.differing(shown(root), "runs=1\n") == ["runs is missing, not 1"]

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent / "fleet_machine"
 OURS, FORMER = "7.3.4-ferry-board", "7.3.4+deb13-cloud-amd64"
 MENU = "submenu 'x' $menuentry_id_option 'gnulinux-advanced-UU' {\n" + "".join(
     f"\tmenuentry 'x' $menuentry_id_option 'gnulinux-{release}-advanced-UU' {{\n\t}}\n" for release in (OURS, FORMER))
-PROGRAMS = {"bin": ("uname", "dmesg", "linux-version", "dpkg-query", "apt-get", "systemctl", "ferry"),
+PROGRAMS = {"bin": ("uname", "dmesg", "linux-version", "dpkg-query", "dpkg", "apt-get", "systemctl", "ferry"),
             "sbin": ("grub-editenv", "grub-set-default", "grub-reboot", "grub-probe", "update-grub", "systemctl")}
 DIRECTORIES = ("etc/default/grub.d", "boot/grub", "sys/kernel/mm", "sbin", "bin", "cache", "tmp")
 
@@ -35,6 +35,11 @@ def missing() -> str:
 
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+
+def entry(release: str) -> str:
+    """A kernel's entry in GRUB's menu."""
+    return f"gnulinux-advanced-UU>gnulinux-{release}-advanced-UU"
 
 
 @dataclass
@@ -58,8 +63,9 @@ class Machine:
                            "boot/grub/grub.cfg": "", f"boot/vmlinuz-{FORMER}": ""}.items():
             (self.directory / name).write_text(text)
         migration_tree.make(self.directory / "control")
-        self.write(running=FORMER, installed={}, enabled=False, first_boot="", grub={"abstraction": "", "fs": "ext2"},
-                   python=sys.executable, src=str(paths.repo_root() / "src"))
+        self.write(running=FORMER, installed={}, statuses={}, interrupted=False, unconfigurable="", enabled=False,
+                   first_boot="", panic_at="-", grub={"abstraction": "", "fs": "ext2"}, python=sys.executable,
+                   src=str(paths.repo_root() / "src"))
 
     def write(self, **changes: object) -> None:
         path = self.directory / "state.json"
@@ -77,7 +83,7 @@ class Machine:
         files = {f"boot/vmlinuz-{OURS}": "", "etc/ferry/settings.conf": settings,
                  "etc/ferry/off.conf": "migrator=off\nruns=0\n",
                  "etc/default/grub.d/folio-ferry.cfg": (ANSIBLE / "roles/folio_ferry/files/grub.cfg").read_text(),
-                 "boot/grub/grubenv": f"saved_entry=gnulinux-advanced-UU>gnulinux-{OURS}-advanced-UU\n",
+                 "boot/grub/grubenv": f"saved_entry={entry(OURS)}\n",
                  "boot/grub/grub.cfg": "# default: saved\n" + MENU}
         for name, text in files.items():
             (self.directory / name).parent.mkdir(exist_ok=True)
@@ -142,9 +148,15 @@ class Fleet:
 
     def all_at_once(self) -> Path:
         """The example's play without its batches."""
-        text = (ANSIBLE / "rollout.yml").read_text()
+        text = (ANSIBLE / "rollout.yml").read_text().partition("  post_tasks:\n")[0]
         path = self.home / "all.yml"
         path.write_text(re.sub(r"(?m)^  (serial|max_fail_percentage):.*\n", "", text))
+        return path
+
+    def two_first(self) -> Path:
+        """The example's play, but two machines are its first batch."""
+        path = self.home / "two.yml"
+        path.write_text(re.sub(r"serial:.*", 'serial: [2, "100%"]', (ANSIBLE / "rollout.yml").read_text()))
         return path
 
 
@@ -171,7 +183,7 @@ def test_a_machine_gets_the_kernel_keeps_it_and_returns(fleet: Fleet) -> None:
     done = fleet.play()
     assert done.returncode == 0, done.stdout
     said = machine.said()
-    former, ours = (f"gnulinux-advanced-UU>gnulinux-{release}-advanced-UU" for release in (FORMER, OURS))
+    former, ours = entry(FORMER), entry(OURS)
     install = next(line for line in said if line.startswith("apt-get"))
     assert re.findall(r"/([a-z0-9-]+)[^/]*_1_amd64.deb", install) == ["folio-ferry", "linux-image-7", "linux-headers-7"]
     order = ["update-grub", f"grub-set-default {former}", install, f"grub-reboot {ours}", f"grub-set-default {ours}"]
@@ -244,7 +256,8 @@ def test_what_goes_wrong_leads_back_to_the_former_kernel(fleet: Fleet) -> None:
     assert "GRUB cannot write" in said["lvm"] and lvm.said() == []
     assert set(said) == {*ROLLED_BACK, "upgraded", "hangs", "lvm"}, done.stdout
     assert drifted.control("migrator") == "mtcopy" and drifted.state["installed"]["folio-ferry"] == "1"
-    assert [line for line in drifted.said() if line.startswith(("grub", "systemctl reboot"))] == []
+    calls = [line for line in drifted.said() if line.startswith(("grub", "systemctl reboot"))]
+    assert calls == [f"grub-set-default {entry(release)}" for release in (FORMER, OURS)]
     assert archive.state["running"] == archive.default == OURS and archive.state["installed"]["folio-ferry"] == "1"
 
 
@@ -254,3 +267,82 @@ def test_when_the_canary_fails_the_others_stay_as_they_are(fleet: Fleet) -> None
     done = fleet.play(playbook=ANSIBLE / "rollout.yml")
     assert done.returncode == 2 and set(failures(done)) == {"canary"}, done.stdout
     assert canary.state["running"] == FORMER and other.said() == []
+
+
+PANIC_WHILE_LEFT = ("case $(uname -r) in *ferry*) sed -i 's/panic_at[^,]*,/panic_at\": \"ferry ctl restore\",/' "
+                    "/mnt/state.json; echo 4;; *) echo 10;; esac")
+
+
+def test_a_panic_during_a_task_leads_back_to_the_former_kernel(fleet: Fleet) -> None:
+    settings = (fleet.home / "some.conf").read_text()
+    calls = {"saved": "ferry ctl save", "reset": "ferry ctl restore", "restart": "systemctl restart",
+             "splats": "ferry splats", "figure": "systemctl is-active",
+             "kept": f"grub-set-default {entry(OURS)}"}
+    for name, call in calls.items():
+        fleet.add(name).write(panic_at=call)
+    fleet.machines["figure"].variables["folio_ferry_figure_command"] = "systemctl is-active; echo 1"
+    fleet.add("left", folio_ferry_figure_command=PANIC_WHILE_LEFT)
+    again = fleet.add("again")
+    again.keeps_ours("1", settings)
+    again.write(panic_at="systemctl restart")
+    done = fleet.play("--forks", "4")
+    said = failures(done)
+    assert set(said) == set(fleet.machines) and "unreachable=1" not in done.stdout, done.stdout
+    for name, machine in fleet.machines.items():
+        cause = "the figure is 4" if name == "left" else "the machine went down"
+        assert re.search(f"{name} runs .* again, because of this: .*{cause}", said[name]), said[name]
+        assert machine.state["panic_at"] == "-", "the machine panicked"
+        assert (machine.state["running"], machine.default) == (FORMER, FORMER), name
+        assert "=" not in (machine.directory / "etc/ferry/settings.conf").read_text(), name
+
+
+def test_after_a_panic_the_next_batch_does_not_begin(fleet: Fleet) -> None:
+    panics, good, later = (fleet.add(name) for name in ("panics", "good", "later"))
+    panics.write(panic_at="systemctl restart")
+    done = fleet.play(playbook=fleet.two_first())
+    assert done.returncode == 2 and "the machine went down" in failures(done)["panics"], done.stdout
+    assert (panics.state["running"], good.default) == (FORMER, OURS) and later.said() == []
+
+
+def test_after_a_machine_that_cannot_be_reached_the_next_batch_does_not_begin(fleet: Fleet) -> None:
+    lost, good, later = (fleet.add(name, folio_ferry_state="absent") for name in ("lost", "good", "later"))
+    for machine in (good, later):
+        machine.write(installed={"folio-ferry": "1"})
+    (lost.directory / "down").write_text("inf")
+    done = fleet.play(playbook=fleet.two_first())
+    assert done.returncode & 2 and "cannot be reached: lost" in failures(done)["good"], done.stdout
+    assert good.state["installed"] == {} and later.said() == []
+
+
+def test_after_a_power_cut_during_an_installation_another_run_works(fleet: Fleet) -> None:
+    image, headers = f"linux-image-{OURS}", f"linux-headers-{OURS}"
+    fleet.add("again")
+    fleet.add("archive", folio_ferry_packages="")
+    fleet.add("absent", folio_ferry_state="absent")
+    fleet.add("full", folio_ferry_state="absent").write(unconfigurable=headers)
+    for machine in fleet.machines.values():
+        machine.write(installed={"folio-ferry": "1", image: "1", headers: "1"}, interrupted=True,
+                      statuses={"folio-ferry": "unpacked", image: "half-installed", headers: "half-configured"})
+    purge = fleet.add("purge", folio_ferry_state="absent")
+    purge.write(installed={"folio-ferry": "1", image: "1"},
+                statuses={"folio-ferry": "config-files", image: "config-files"})
+    done = fleet.play("--forks", "4")
+    assert done.returncode == 0, done.stdout
+    for name in ("again", "archive"):
+        machine = fleet.machines[name]
+        assert (machine.state["running"], machine.default, machine.state["statuses"]) == (OURS, OURS, {}), name
+        assert machine.state["installed"][image] == "1"
+    for name in ("absent", "full", "purge"):
+        assert fleet.machines[name].state["installed"] == {}, name
+
+
+def test_the_kernel_must_boot_with_all_features_off(fleet: Fleet) -> None:
+    runs, migrc, without = (fleet.add(name) for name in ("runs", "migrc", "without"))
+    (runs.directory / "control/runs").write_text("1\n")
+    (migrc.directory / "control/migrc/enabled").write_text("1\n")
+    shutil.rmtree(without.directory / "control/migrc")
+    done = fleet.play("--forks", "3")
+    said = failures(done)
+    assert set(said) == {"runs", "migrc"}, done.stdout
+    assert "runs is 1, not 0" in said["runs"] and "migrc/enabled is 1, not 0" in said["migrc"]
+    assert (runs.state["running"], migrc.state["running"], without.default) == (FORMER, FORMER, OURS)

@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of a Debian machine, one function each, called by the name of the link to this file.
 
-/mnt is the directory of the machine. state.json has `running`, `installed` (package -> version), `enabled`, and how
-the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. `said` lists the calls.
+/mnt is the directory of the machine. `said` lists the calls. Until the time (s) in the file `down`, the machine does
+not answer. state.json has `running`, `enabled`, and
+
+- `installed`: package -> version; `statuses`: package -> dpkg's status if it is not `installed`; `interrupted`: whether
+  dpkg was; `unconfigurable`: a package whose postinst fails;
+- how the boots of our kernel end: `first_boot` is "", "panic", "hang" or a line of the kernel's log. It panics at the
+  call that begins with `panic_at`.
 """
 
 from __future__ import annotations
@@ -14,12 +19,17 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 MACHINE, BOOT = Path("/mnt"), Path("/boot")
 STATE, ENV, MENU = MACHINE / "state.json", BOOT / "grub/grubenv", BOOT / "grub/grub.cfg"
 CONTROL, SETTINGS = Path("/sys/kernel/mm/migration"), Path("/etc/ferry/settings.conf")
+#: More than the 10 s for which the role waited once.
+PANIC_S = 12
+NEVER = "-"
 state = json.loads(STATE.read_text())
 
 
@@ -53,7 +63,7 @@ def linux_version(action: str, *words: str) -> int:
 
 def dpkg_query(show: str, form: str, name: str) -> int:
     if name in state["installed"]:
-        print("installed", name, state["installed"][name])
+        print(state["statuses"].get(name, "installed"), name, state["installed"][name])
     return 0 if name in state["installed"] else 1
 
 
@@ -64,14 +74,44 @@ def apt_get(*words: str) -> int:
     if "--simulate" in words:
         print("\n".join(["Reading package lists...", *(f"Inst {name} ({version} x)" for name, version in new)]))
         return 0
+    if state["interrupted"] and words != ("update",):
+        print("E: dpkg was interrupted, you must manually run 'dpkg --configure -a'", file=sys.stderr)
+        return 100
     if "install" in words:
+        # As the real one, it says that a package of that version is the newest, and leaves it half installed.
         state["installed"].update(dict(new))
     elif "purge" in words:
-        state["installed"] = {name: one for name, one in state["installed"].items() if name not in packages}
+        if "half-installed" in state["statuses"].values():
+            print("E: The package needs to be reinstalled, but I can't find an archive for it.", file=sys.stderr)
+            return 100
+        forget(packages)
+    return update_kernels()
+
+
+def dpkg(action: str, *words: str) -> int:
+    if action == "--configure":
+        state["interrupted"] = False
+        for name, status in list(state["statuses"].items()):
+            if status in ("unpacked", "half-configured") and name != state["unconfigurable"]:
+                print(f"Setting up {name} ...")
+                del state["statuses"][name]
+    elif words[0] == "--force-remove-reinstreq":
+        forget(words[1:])
+    update_kernels()
+    return int(action == "--configure" and state["unconfigurable"] in state["statuses"])
+
+
+def forget(packages: Sequence[str]) -> None:
+    for of in ("installed", "statuses"):
+        state[of] = {name: one for name, one in state[of].items() if name not in packages}
+
+
+def update_kernels() -> int:
+    """The files of our kernels, and GRUB's menu."""
     for path in BOOT.glob("vmlinuz-*-ferry-*"):
         path.unlink()
     for name in state["installed"]:
-        if name.startswith("linux-image-"):
+        if name.startswith("linux-image-") and name not in state["statuses"]:
             (BOOT / f"vmlinuz-{name.removeprefix('linux-image-')}").touch()
     return update_grub()
 
@@ -116,7 +156,8 @@ def systemctl(*words: str) -> int:
     action = next(word for word in words if not word.startswith("-"))
     there = "folio-ferry" in state["installed"]
     if action == "show":
-        print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState=inactive")
+        active = "active" if CONTROL.exists() else "inactive"
+        print(f"LoadState={'loaded' if there else 'not-found'}\nActiveState={active}")
     elif action == "is-enabled":
         print("enabled" if state["enabled"] else "disabled")
         return 0 if state["enabled"] else 1
@@ -141,11 +182,21 @@ def reboot() -> None:
     env = grubenv()
     set_grubenv(next_entry="")
     chosen = env.get("next_entry") or (env.get("saved_entry", "") if "default: saved" in MENU.read_text() else "")
-    releases = [re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", chosen) if chosen else kernels()[0]]
-    if "-ferry-" in releases[0] and state["first_boot"] == "panic":
-        default = env.get("saved_entry", "")
-        releases[0] = re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", default) if default else kernels()[0]
-    boot(releases[0])
+    release = release_of(chosen)
+    boot(release_of(env.get("saved_entry", "")) if "-ferry-" in release and state["first_boot"] == "panic" else release)
+
+
+def release_of(entry: str) -> str:
+    return re.sub(r".*gnulinux-(.+)-advanced-.*", r"\1", entry) if entry else kernels()[0]
+
+
+def panic() -> int:
+    """GRUB starts the default after some time; if that is our kernel, it panics again."""
+    state["panic_at"] = NEVER
+    release = release_of(grubenv().get("saved_entry", ""))
+    (MACHINE / "down").write_text("inf" if "-ferry-" in release else str(time.time() + PANIC_S))
+    boot(release)
+    return 1
 
 
 def boot(release: str) -> None:
@@ -159,7 +210,7 @@ def boot(release: str) -> None:
         log += f"[    3.000000] {state['first_boot']}\n"
     (MACHINE / "dmesg").write_text(log)
     if ours and state["first_boot"] == "hang":
-        (MACHINE / "down").touch()
+        (MACHINE / "down").write_text("inf")
     elif ours:
         # Not the file that can only be written: without capabilities not even root reads it.
         shutil.copytree(MACHINE / "control", CONTROL, ignore=shutil.ignore_patterns("drain"))
@@ -178,8 +229,9 @@ def main() -> int:
     if name not in quiet and words[:1] not in (["list"], ["show"], ["is-enabled"], ["--simulate"]):
         with (MACHINE / "said").open("a") as said:
             said.write(" ".join([name, *words]) + "\n")
-    status: int = globals()[name.replace("-", "_")](*words)
-    if name in ("apt-get", "systemctl"):
+    panics = "-ferry-" in state["running"] and " ".join([name, *words]).startswith(state["panic_at"])
+    status: int = panic() if panics else globals()[name.replace("-", "_")](*words)
+    if panics or name in ("apt-get", "dpkg", "systemctl"):
         STATE.write_text(json.dumps(state))
     return status
 

@@ -6,6 +6,7 @@ Debian's package manager, boot loader and init system. A reboot only changes fil
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
@@ -35,9 +36,13 @@ class Connection(ConnectionBase):
         return Path(self.get_option("directory"))
 
     def _connect(self) -> Connection:
-        if (self.machine / "down").exists():
-            raise AnsibleConnectionFailure("no answer")
+        self._fail_while_down("no answer")
         return self
+
+    def _fail_while_down(self, why: str) -> None:
+        down = self.machine / "down"
+        if down.exists() and time.time() < float(down.read_text()):
+            raise AnsibleConnectionFailure(why)
 
     def exec_command(self, cmd, in_data=None, sudoable=True):  # type: ignore[no-untyped-def]
         super().exec_command(cmd, in_data=in_data, sudoable=sudoable)
@@ -49,8 +54,7 @@ class Connection(ConnectionBase):
         path = "/usr/local/bin:/usr/sbin:/usr/bin:/bin"
         done = subprocess.run([*line, "--setenv", "PATH", path, "sh", "-c", cmd], input=in_data or b"",
                               capture_output=True, check=False)
-        if (self.machine / "down").exists():
-            raise AnsibleConnectionFailure("the machine went down")
+        self._fail_while_down("the machine went down")
         return done.returncode, done.stdout, done.stderr
 
     def put_file(self, in_path, out_path):  # type: ignore[no-untyped-def]

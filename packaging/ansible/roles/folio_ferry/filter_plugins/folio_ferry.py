@@ -6,6 +6,10 @@ from __future__ import annotations
 import json
 import re
 
+MISSING = "missing"
+#: The features' control files -> what switches them off.
+OFF = {"migrator": "off", "runs": "0", "migrc/enabled": "0"}
+
 
 def grub_entry(menu: str, release: str) -> str:
     """The entry of a kernel in /boot/grub/grub.cfg, as grub-set-default and grub-reboot take it; "" if there is none.
@@ -27,20 +31,24 @@ def pending(files: list[str], installed: list[str]) -> list[str]:
 
 
 def differing(shown: str, wanted: str) -> list[str]:
-    """A line for each setting of a file for `ferry ctl restore` that `ferry ctl show --format json` shows otherwise."""
+    """A line for each setting of a file for `ferry ctl restore` that `ferry ctl show --format json` shows otherwise.
+
+    A feature that the file does not name must be off. It is off if the kernel has no such file.
+    """
     files = json.loads(shown)["files"]
     pairs = [line.partition("=") for line in wanted.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     # The last one counts, as it does when they are written.
-    settings = {name.strip(): value.strip() for name, _, value in pairs}
+    settings = OFF | {name.strip(): value.strip() for name, _, value in pairs}
     values = {name: _value(files, name) for name in settings}
-    return [f"{name} is {values[name]}, not {value}" for name, value in settings.items() if values[name] != value]
+    return [f"{name} is {values[name]}, not {value}" for name, value in settings.items()
+            if values[name] != value and (values[name], value) != (MISSING, OFF.get(name))]
 
 
 def _value(files: object, name: str) -> str:
-    """The text whose write selects a file's present value; "missing" if the kernel has no such file."""
+    """The text whose write selects a file's present value; MISSING if the kernel has no such file."""
     for part in name.split("/"):
         if not isinstance(files, dict) or part not in files:
-            return "missing"
+            return MISSING
         files = files[part]
     return str(files["value"] if isinstance(files, dict) else files)
 
