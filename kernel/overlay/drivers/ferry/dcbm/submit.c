@@ -108,15 +108,18 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 }
 
 /*
- * Issue a group. Its device has the time from now on. The last groups of a
- * transfer that is late have less, but a quarter of it at least.
+ * Issue a group. Its device has the time from now on. The groups of a transfer
+ * that is late have less, but a quarter of it at least.
  */
 static void dcbm_issue(struct dcbm_transfer *transfer, u64 limit_ns)
 {
+	u64 now;
+
 	if (!transfer->ch->quirks->issue_each)
 		dma_async_issue_pending(transfer->ch->chan);
-	transfer->overdue = min(ktime_get_ns() + limit_ns,
-				transfer->deadline + limit_ns / 4);
+	now = ktime_get_ns();
+	transfer->overdue = min(now + limit_ns,
+				max(now, transfer->deadline) + limit_ns / 4);
 	transfer->late = false;
 }
 

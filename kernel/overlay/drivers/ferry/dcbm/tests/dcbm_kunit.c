@@ -259,7 +259,7 @@ static bool fake_prep_late(struct fake_engine *engine)
 
 static void fake_issue_slow(struct fake_engine *engine)
 {
-	fake_complete_in(engine, FAKE_TIMEOUT_MS / 5 * NSEC_PER_MSEC);
+	fake_complete_in(engine, FAKE_TIMEOUT_MS / 20 * NSEC_PER_MSEC);
 }
 
 /* A task gets no CPU between the claim and the issue: the device has time. */
@@ -475,6 +475,8 @@ static void dcbm_stops_if_not_mapped(struct kunit *test)
 	fake_engine(test, "ioatdma");
 	batch = fake_batch(test, 2, SZ_2M);
 	job = fake_job(test, batch, 0);
+	/* So fast that the CPUs can copy the batch in its time */
+	job->cpu_rate = batch->bytes / batch->max_us * 2;
 	dcbm_choose(job);
 	KUNIT_EXPECT_NOT_NULL(test, job->choice);
 	kunit_activate_static_stub(test, dcbm_map, fake_map);
