@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -281,6 +282,13 @@ def test_a_step_is_compiled_once_and_again_when_it_changes(two: Path, base: Sour
     write(two / "kernel", {"overlay/mm/ferry/core.c": "int ferry_other(void)\n{\n\treturn 1;\n}\n"})
     list(series_build.builds(base, progress.Stage("")))
     assert compiled[3:] == [[PATCH_NAME], [PATCH_NAME, "0001-more.patch"]]
+    compiled.clear()
+    write(two / "kernel", {"overlay/mm/ferry/core.c": "int ferry_third(void)\n{\n\treturn 1;\n}\n"})
+    (series, *_) = patches.all_series()
+    twice = dataclasses.replace(series, patches=[*series.patches, *series.patches])
+    monkeypatch.setattr(patches, "all_series", lambda: [twice])
+    list(series_build.builds(base, progress.Stage(""), last_only=True))
+    assert compiled == [[PATCH_NAME, PATCH_NAME]]
 
 
 @pytest.mark.parametrize(("files", "complaint"), [

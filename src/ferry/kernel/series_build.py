@@ -27,11 +27,12 @@ def _refuse_warnings(log: Path) -> None:
         raise InfraError(warned[0], log=log)
 
 
-def builds(source: Source, stage: progress.Stage) -> Iterator[Outcome]:
-    """Compile _STEP_TARGETS after each patch of each series, unless the cache has this step."""
+def builds(source: Source, stage: progress.Stage, *, last_only: bool = False) -> Iterator[Outcome]:
+    """Compile _STEP_TARGETS after each patch of each series, or its last, unless the cache has this step."""
     # Those on fewer patches first: a header that comes and goes again recompiles most files each time.
     listed = sorted(patches.all_series(), key=lambda series: len(patches.prerequisites(series)))
-    steps = [(series, number) for series in listed for number in range(1, len(series.patches) + 1)]
+    steps = [(series, number) for series in listed
+             for number in range(len(series.patches) if last_only else 1, len(series.patches) + 1)]
     for done, (series, number) in enumerate(steps):
         applied = [*patches.prerequisites(series), *series.patches[:number]]
         name = f"{series.name} builds after {applied[-1].name[:4]}"

@@ -59,7 +59,7 @@ ALL = (
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run, alongside=True),
     Suite(models.NAME, "models of migrc and dcbm hold, and spin finds each fault in them", HOST, models.run,
           alongside=True),
-    Suite(series.NAME, "ferry series check --build", HOST, series.run),
+    Suite(series.NAME, "ferry series check; each series compiles, if named after each patch", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
     Suite(selftests.NAME, "kselftests: the control files, and pages moved in runs", "x86-numa", selftests.run,

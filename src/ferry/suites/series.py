@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every check of `ferry series check --build`."""
+"""Every check of `ferry series check --build`; unless the suite is named, builds with whole series only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def run(context: Context) -> list[Result]:
     with progress.stage("series check"):
         results = list(_timed(checks.run_all(base)))
     if all(result.outcome is Outcome.PASSED for result in results):
-        with progress.stage("building after each patch") as stage:
-            results += _timed(series_build.builds(base, stage))
+        with progress.stage("building with each series") as stage:
+            results += _timed(series_build.builds(base, stage, last_only=not context.thorough))
     return results
 
 
