@@ -123,8 +123,7 @@ void migrc_pay(struct mm_struct *mm);
 #endif
 
 /* unmap.c */
-bool migrc_read_only(const struct folio *src,
-		     const struct vm_area_struct *vma);
+bool migrc_read_only(const struct folio *src, struct vm_area_struct *vma);
 
 /* file.c */
 bool migrc_file_eligible(const struct folio *folio);

@@ -245,7 +245,7 @@ void __migrc_batch_flush(void)
  * Context: under the PTE's lock.
  * Return: true if no CPU can write by an earlier state of the PTE.
  */
-bool migrc_read_only(const struct folio *src, const struct vm_area_struct *vma)
+bool migrc_read_only(const struct folio *src, struct vm_area_struct *vma)
 {
 	struct mm_struct *mm = vma->vm_mm;
 
