@@ -92,6 +92,16 @@ def test_a_row_without_a_good_sample_exits_with_1(tmp_path: Path, capsys: pytest
     assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "failed"
 
 
+def test_a_row_whose_samples_mostly_failed_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Too few are left for an interval, and unknown would pass."""
+    after = copy.deepcopy(made_up.document())
+    row = after["rows"][-2]
+    row["failures"] = [{"boot": 0, "round": 0, "reason": "no pages"} for _ in row["samples"][1:]]
+    row["samples"], row["sample_ids"] = row["samples"][:1], row["sample_ids"][:1]
+    assert compared(made_up.document(), after, tmp_path) == 1
+    assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "failed"
+
+
 def test_noise_is_the_same_and_too_few_samples_are_unknown() -> None:
     assert compare.verdict({"median": 0.8, "ci95": [0.6, 1.1]}, 0.03) == "same"
     assert compare.verdict({"median": 0.8, "ci95": None}, 0.03) == "unknown"
