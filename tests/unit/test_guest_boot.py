@@ -76,3 +76,9 @@ def test_a_migrator_that_copied_nothing_fails(tmp_path: Path, before: str | None
     found = guest_boot.results(Job("suite", "job", "true", 1, migrator="mtcopy"), tmp_path)
     assert exit_status(found) == status
     assert exit_status([*found, failed("suite", "x", "y")]) == 1
+
+
+def test_a_failure_quotes_what_the_harness_printed_of_that_test(tmp_path: Path) -> None:
+    said = "# file.c:7:read:Expected 1 (1) == 2 (2)\\n# file.c:9:write:other\\n"
+    found = results(tmp_path, f"printf '{said}' >&2; {BAD}")
+    assert [result.reason for result in found] == ["; # file.c:7:read:Expected 1 (1) == 2 (2)"]

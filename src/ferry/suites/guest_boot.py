@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ferry import progress
@@ -144,8 +144,18 @@ def results(job: Job, share: Path) -> list[Result]:
     """The results that a job left in the share; a failure if it left none."""
     log = share / f"{job.name}.ktap"
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    found = ktap.parse(job.suite, job.name, lines, log) if lines else []
+    found = [_explained(result, share / f"{job.name}.err") for result in
+             (ktap.parse(job.suite, job.name, lines, log) if lines else [])]
     return found + _ending(job, share, found) + _used(job, share)
+
+
+def _explained(result: Result, diagnostics: Path) -> Result:
+    """A failure's reason, with the lines "FILE:LINE:TEST:TEXT" that kselftest_harness.h writes to stderr."""
+    if result.outcome is not Outcome.FAILED or not diagnostics.is_file():
+        return result
+    mark = f":{result.name.rpartition('.')[2]}:"
+    said = [line for line in diagnostics.read_text(errors="replace").splitlines() if mark in line]
+    return replace(result, reason="; ".join([result.reason, *said[-ktap.QUOTED_LINES:]]))
 
 
 def _ending(job: Job, share: Path, found: list[Result]) -> list[Result]:

@@ -144,6 +144,7 @@ static void *read_all_the_time(void *unused)
 FIXTURE(thp) {
 	char *area;
 	char before[256];
+	char batch_max_us[32];
 };
 
 FIXTURE_SETUP(thp)
@@ -151,6 +152,7 @@ FIXTURE_SETUP(thp)
 	struct sigaction action = { .sa_handler = on_segv };
 
 	self->before[0] = '\0';
+	self->batch_max_us[0] = '\0';
 	self->area = mmap(NULL, 2 * SIZE + HUGE_SIZE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(self->area, MAP_FAILED);
@@ -168,12 +170,18 @@ FIXTURE_SETUP(thp)
 	ASSERT_EQ(read_file("migrator", self->before, sizeof(self->before)), 0);
 	if (write_file("migrator", "mtcopy"))
 		SKIP(return, "a batch has one huge folio without mtcopy");
+	ASSERT_EQ(read_file("batch_max_us", self->batch_max_us,
+			    sizeof(self->batch_max_us)), 0);
+	/* A busy machine must not end the batches early. */
+	ASSERT_EQ(write_file("batch_max_us", "1000000"), 0);
 }
 
 FIXTURE_TEARDOWN(thp)
 {
 	if (self->before[0])
 		write_file("migrator", selected(self->before));
+	if (self->batch_max_us[0])
+		write_file("batch_max_us", self->batch_max_us);
 	munmap(self->area, 2 * SIZE + HUGE_SIZE);
 }
 
