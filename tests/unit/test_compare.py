@@ -115,6 +115,14 @@ def test_runs_of_different_benches_are_refused(tmp_path: Path) -> None:
         compared(made_up.document(), other, tmp_path)
 
 
+def test_runs_under_different_loads_are_refused(tmp_path: Path) -> None:
+    before, after = (made_up.document() for _ in range(2))
+    before["meta"]["config"] = {"load": {"touch_ms": 3000}}
+    after["meta"]["config"] = {"load": {"touch_ms": 1000}}
+    with pytest.raises(UsageError, match="load in common"):
+        compared(before, after, tmp_path)
+
+
 def test_native_figures_of_different_cpus_are_marked() -> None:
     before, after = (made_up.document(kind="native") for _ in range(2))
     after["meta"]["host"] = {"cpu": "another"}

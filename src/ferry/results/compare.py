@@ -150,14 +150,19 @@ def verdict(ratio: Ratio | None, threshold: float) -> Verdict:
 def pair(before: list[Document], after: list[Document]) -> list[tuple[Document, Document]]:
     """The documents of both runs that measured the same thing; UsageError when there are none.
 
-    A run of the board `local` may have been made in the guest of another board, so it is comparable with any.
+    A run of the board `local` may have been made in the guest of another board, so it is comparable with any. The rates
+    of `ferry bench stall` and `tiering` depend on the load of a sample, which --quick makes smaller.
     """
-    keys = ("bench", "kind", "baseline")
-    found = [(old, new) for new in after for old in before if all(old.get(key) == new.get(key) for key in keys)
+    found = [(old, new) for new in after for old in before if _measures(old) == _measures(new)
              and (old["board"] == new["board"] or LOCAL in (old["board"], new["board"]))]
     if not found:
-        raise UsageError("the two runs have no benchmark, board and baseline in common", hint="ferry runs list")
+        raise UsageError("the two runs have no benchmark, board, baseline and load in common", hint="ferry runs list")
     return found
+
+
+def _measures(document: Document) -> tuple[Any, ...]:
+    """What two runs must have in common; the load is None where a sample's size does not depend on --quick."""
+    return document["bench"], document["kind"], document["baseline"], document["meta"].get("config", {}).get("load")
 
 
 def output(comparisons: list[dict[str, Any]], before: str, after: str) -> formats.Output:
