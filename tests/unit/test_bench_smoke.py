@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from made_up import document
 
 from ferry import boards
-from ferry.bench import compaction, move_pages, stall, tlb
+from ferry.bench import compaction, move_pages, stall, tiering, tlb
+from ferry.commands import bench
 from ferry.errors import InfraError
 from ferry.results import stats
 from ferry.results.document import Document
@@ -60,8 +62,10 @@ def test_each_benchmark_has_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(bench_smoke, "_result",
                         lambda context, name, measure: Result("s", name, Outcome.PASSED))
     found = bench_smoke.run(Context(boards.load("x86-numa"), tmp_path))
-    assert [result.name for result in found] == ["move_pages", "breakdown", "stall", "tlb", "compaction", "memmap",
-                                                 "copy"]
+    sub = argparse.ArgumentParser().add_subparsers()
+    bench.add_parser(sub)
+    (kinds,) = [action for action in sub.choices["bench"]._actions if isinstance(action, argparse._SubParsersAction)]
+    assert sorted(result.name for result in found) == sorted(kinds.choices)
 
 
 def test_the_plans_are_valid_and_the_shortest_that_support_a_comparison() -> None:
@@ -72,6 +76,8 @@ def test_the_plans_are_valid_and_the_shortest_that_support_a_comparison() -> Non
     compacted = compaction.plan_for(args[compaction], board)
     assert (compacted.samples, compacted.boots) == (stats.MIN_SAMPLES, 1)
     assert len(compacted.works) == len(compacted.chosen) == 1
+    tiered = tiering.plan_for(args[tiering], boards.load("x86-tier"))
+    assert (tiered.samples, tiered.boots, len(tiered.cases), len(tiered.chosen)) == (stats.MIN_SAMPLES, 1, 1, 1)
     counted = tlb.plan_for(args[tlb])
     assert (counted.samples, counted.boots, len(counted.works)) == (stats.MIN_SAMPLES, 2, 1)
     assert {config.kernel for config in counted.configs} == {"ferry"}

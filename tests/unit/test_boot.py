@@ -36,6 +36,13 @@ STAMP = "[    1.234567] "
     ("get_swap_device: Bad swap offset entry 3ffffffffffff", "bad page table"),
     ("EXT4-fs error (device loop0): ext4_lookup:1817: inode #2: comm integrity: bad", "damaged file system"),
     ("sysfs: cannot create duplicate filename '/kernel/mm/migration/dcbm'", "double name in sysfs"),
+    ("BUG: workqueue lockup - pool cpus=1 node=0 flags=0x0 nice=0 stuck for 125s!", "soft lockup"),
+    ("UBSAN: shift-out-of-bounds in mm/ferry/limits.c:12:3", "UBSAN"),
+    ("pagealloc: memory corruption", "write to a free page"),
+    ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)", "memory leak"),
+    ("DMA-API: debugging out of memory - disabling", "a check that ended"),
+    ("ODEBUG: Out of memory. ODEBUG disabled", "a check that ended"),
+    ("kmemleak: Kernel memory leak detector disabled", "a check that ended"),
 ])
 def test_splats_are_seen(line: str, kind: str) -> None:
     found = splat.scan(f"{STAMP}quiet\n{STAMP}{line}\n{STAMP}Call Trace:\n")

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ferry import boards
+from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
+from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Outcome, Result, exit_status, failed
 
@@ -82,3 +85,12 @@ def test_a_failure_quotes_what_the_harness_printed_of_that_test(tmp_path: Path) 
     said = "# file.c:7:read:Expected 1 (1) == 2 (2)\\n# file.c:9:write:other\\n"
     found = results(tmp_path, f"printf '{said}' >&2; {BAD}")
     assert [result.reason for result in found] == ["; # file.c:7:read:Expected 1 (1) == 2 (2)"]
+
+
+def test_every_boot_poisons_free_pages_and_looks_for_leaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(guest_boot.boot, "boot",
+                        lambda board, kernel, script, **options: seen.update(script=script, **options))
+    guest_boot.run_jobs(Context(boards.load("x86-numa"), tmp_path), Kernel(
+        tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path), [Job("suite", "job", GOOD, 1)], "suite")
+    assert "page_poison=1" in str(seen["append"]) and "echo scan >$leaks" in str(seen["script"])

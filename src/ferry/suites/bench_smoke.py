@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ferry import boards
-from ferry.bench import compaction, copy, memmap, move_pages, stall, tlb
+from ferry.bench import compaction, copy, memmap, move_pages, stall, tiering, tlb
 from ferry.errors import FerryError
 from ferry.kernel import build
 from ferry.profile import breakdown
@@ -42,6 +42,7 @@ SHORT = (
     Short(stall, ("--quick", "--workload", "touch", "--runs", "off")),
     Short(tlb, ("--quick", "--baseline", "off", "--workload", "move_pages")),
     Short(compaction, ("--quick", "--baseline", "off", "--workload", "idle", "--migrator", "off", "--runs", "off")),
+    Short(tiering, ("--quick", "--workload", "tenants", "--policy", "numab", "--runs", "off")),
     Short(memmap, ("--quick", "--gib", "1")),
 )
 
