@@ -56,6 +56,8 @@ def test_functions_of_the_overlay_are_known() -> None:
     ("__list_add", "migrc_quarantine", True),
     ("migrc_quarantine", "anything", True),
     ("__list_add", "list_add_tail", False),
+    ("const_folio_flags", "migrc_quarantine", False),
+    ("folio_unlock", "migrc_quarantine", True),
 ])
 def test_a_race_counts_if_our_code_is_innermost(tmp_path: Path, inner: str, outer: str, *, ours: bool) -> None:
     outcomes = [outcome for outcome, _ in judged(tmp_path, ENABLED + "\n" + report(inner, outer))]
@@ -74,6 +76,8 @@ def test_the_loads_are_those_of_other_suites(tmp_path: Path, monkeypatch: pytest
     jobs = kcsan.jobs(Context(boards.load(kcsan.BOARD), tmp_path), None)  # type: ignore[arg-type]
     names = [job.name for job in jobs]
     assert len(set(names)) == len(names) > 8
+    named = kcsan.jobs(Context(boards.load(kcsan.BOARD), tmp_path, thorough=True), None)  # type: ignore[arg-type]
+    assert [job.command for job in named] == [job.command for job in jobs]
     assert {job.suite for job in jobs} == {kcsan.NAME} and {job.migrator for job in jobs} >= {"kernel", "mtcopy"}
 
 

@@ -2,6 +2,7 @@
 #ifndef _MM_FERRY_RUNS_INTERNAL_H
 #define _MM_FERRY_RUNS_INTERNAL_H
 
+#include <linux/compiler.h>
 #include <linux/ferry_sysfs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -149,10 +150,14 @@ static inline bool ferry_same_memcg(const struct folio *a,
  */
 static inline bool ferry_same_run(struct folio *a, struct folio *b)
 {
-	return a->mapping == b->mapping &&
-	       !((a->index ^ b->index) >> FERRY_RUN_WINDOW_SHIFT) &&
-	       page_zone_id(&a->page) == page_zone_id(&b->page) &&
-	       ferry_same_memcg(a, b);
+	/*
+	 * Callers that hold no lock ask again under it: ferry_lock_source().
+	 * Other bits of the word with the zone change under it, too.
+	 */
+	return data_race(a->mapping == b->mapping &&
+			 !((a->index ^ b->index) >> FERRY_RUN_WINDOW_SHIFT) &&
+			 page_zone_id(&a->page) == page_zone_id(&b->page) &&
+			 ferry_same_memcg(a, b));
 }
 
 /* The PTE at an address, under the lock of its table; NULL if there is none. */
