@@ -82,9 +82,10 @@ def test_a_migrator_that_copied_nothing_fails(tmp_path: Path, before: str | None
 
 
 def test_a_failure_quotes_what_the_harness_printed_of_that_test(tmp_path: Path) -> None:
-    said = "# file.c:7:read:Expected 1 (1) == 2 (2)\\n# file.c:9:write:other\\n"
-    found = results(tmp_path, f"printf '{said}' >&2; {BAD}")
-    assert [result.reason for result in found] == ["; # file.c:7:read:Expected 1 (1) == 2 (2)"]
+    said = "# file.c:7:read:1 is 2", "# file.c:9:write:other", "# read: Test terminated by timeout"
+    lines = "\\n".join(said)
+    found = results(tmp_path, f"printf '{lines}\\n' >&2; {BAD}")
+    assert [result.reason for result in found] == [f"; {said[0]}; {said[2]}"]
 
 
 def test_every_boot_poisons_free_pages_and_looks_for_leaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

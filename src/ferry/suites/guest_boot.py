@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -150,11 +151,11 @@ def results(job: Job, share: Path) -> list[Result]:
 
 
 def _explained(result: Result, diagnostics: Path) -> Result:
-    """A failure's reason, with the lines "FILE:LINE:TEST:TEXT" that kselftest_harness.h writes to stderr."""
+    """A failure's reason, with what kselftest_harness.h writes to stderr: "# FILE:LINE:TEST:TEXT" or "# TEST: TEXT"."""
     if result.outcome is not Outcome.FAILED or not diagnostics.is_file():
         return result
-    mark = f":{result.name.rpartition('.')[2]}:"
-    said = [line for line in diagnostics.read_text(errors="replace").splitlines() if mark in line]
+    mark = re.compile(rf"# (?:\S+:)?{re.escape(result.name.rpartition('.')[2])}:")
+    said = [line for line in diagnostics.read_text(errors="replace").splitlines() if mark.match(line)]
     return replace(result, reason="; ".join([result.reason, *said[-ktap.QUOTED_LINES:]]))
 
 
