@@ -77,10 +77,15 @@ def copy(disk: Disk, target: Path) -> Path:
     return target
 
 
+def _log(step: str) -> Path:
+    """Beside the disk's directory, which is removed if a step fails."""
+    return paths.cache_dir() / f"disk-{step}.log"
+
+
 def _make(home: Path) -> None:
     root = home / "root"
     with progress.stage("making a Debian disk"):
-        _unpack(root, home / "mmdebstrap.log")
+        _unpack(root, _log("unpack"))
         for kind in ("vmlinuz", "initrd.img"):
             (found,) = (root / "boot").glob(f"{kind}-*")
             shutil.copyfile(found, home / found.name)
@@ -124,7 +129,7 @@ def _install_grub(home: Path, disk: Path) -> None:
     (kernel,), (initrd,) = home.glob("vmlinuz-*"), home.glob("initrd.img-*")
     words = "root=LABEL=root console=ttyS0 systemd.show_status=false"
     direct: list[str | Path] = ["-kernel", kernel, "-initrd", initrd, "-append", words]
-    booted = package_boot.boot(disk, _INSTALL, home / "grub.log", kvm=kvm.works(kernel), timeout_s=_INSTALL_S,
+    booted = package_boot.boot(disk, _INSTALL, _log("grub"), kvm=kvm.works(kernel), timeout_s=_INSTALL_S,
                                direct=direct)
     if booted.checks != dict.fromkeys(_INSTALL, 0):
         raise InfraError(f"GRUB could not be installed: {booted.checks}", hint="read the log", log=booted.console)

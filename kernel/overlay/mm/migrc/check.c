@@ -13,6 +13,12 @@
  * hook. Of drains it checks only drain_all_pages() and similar, and not the
  * sources of a batch in progress.
  *
+ * The rule is one of single PTEs, so only a record of each PTE can check it. An
+ * assert on the generation of an mm or of a page table cannot: while a flush is
+ * pending, each first touch of anonymous memory makes another PTE of the same
+ * table writable. So the checker is the assert of a DEBUG_VM kernel, by default
+ * wherever such a kernel checks its page tables.
+ *
  * The checker does not rely on the generations in mm.c. The code that flushes
  * tells it of the flush: migrc for a whole mm, and the code that changes single
  * PTEs for an address. When reclaim unmaps a page, the flush is done later,

@@ -119,7 +119,11 @@ s64 migrc_generation(void);
 void migrc_mm_defer(struct mm_struct *mm, const pte_t *ptep);
 void migrc_flush_mms(void);
 #if IS_ENABLED(CONFIG_KUNIT)
+extern struct mutex migrc_flush_mutex;
+extern spinlock_t migrc_pay_lock;
+
 void migrc_pay(struct mm_struct *mm);
+void migrc_flush_all_mms(void);
 #endif
 
 /* unmap.c */
@@ -141,6 +145,12 @@ unsigned int migrc_quarantine_oldest_ms(void);
 unsigned long migrc_bound(void);
 void migrc_set_bound(unsigned long pages);
 void migrc_apply_max_age(void);
+#if IS_ENABLED(CONFIG_KUNIT)
+extern struct mutex migrc_drain_mutex;
+
+unsigned long migrc_node_bound(int nid);
+void migrc_free(struct list_head *folios);
+#endif
 
 /* reclaim.c */
 bool migrc_paused(void);

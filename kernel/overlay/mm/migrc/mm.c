@@ -79,8 +79,10 @@ static atomic64_t migrc_newest_gen = ATOMIC64_INIT(1);
 /* The generation at which the newest complete flush of all mms began. */
 atomic64_t migrc_flushed_gen = ATOMIC64_INIT(1);
 
-static DEFINE_MUTEX(migrc_flush_mutex);
-static DEFINE_SPINLOCK(migrc_pay_lock);
+VISIBLE_IF_KUNIT struct mutex migrc_flush_mutex =
+	__MUTEX_INITIALIZER(migrc_flush_mutex);
+VISIBLE_IF_KUNIT spinlock_t migrc_pay_lock =
+	__SPIN_LOCK_UNLOCKED(migrc_pay_lock);
 
 static DEFINE_SPINLOCK(migrc_mms_lock);
 static LIST_HEAD(migrc_mms);
@@ -403,7 +405,7 @@ static void migrc_visit_to_set(struct mm_struct *mm, struct migrc_round *round)
 }
 
 /* Under migrc_flush_mutex, which also protects the batch. */
-static void migrc_flush_all_mms(void)
+VISIBLE_IF_KUNIT void migrc_flush_all_mms(void)
 {
 	static struct arch_tlbflush_unmap_batch batch;
 	struct migrc_round round = { .batch = &batch };

@@ -42,6 +42,8 @@
  * wait for the mutex.
  */
 
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include <linux/folio_batch.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -78,7 +80,8 @@ struct migrc_node {
 };
 
 static struct migrc_node *migrc_nodes;	/* nr_node_ids of them */
-static DEFINE_MUTEX(migrc_drain_mutex);
+VISIBLE_IF_KUNIT struct mutex migrc_drain_mutex =
+	__MUTEX_INITIALIZER(migrc_drain_mutex);
 /* Base pages that were taken for freeing. */
 static atomic_long_t migrc_freeing;
 static DECLARE_WAIT_QUEUE_HEAD(migrc_freed);
@@ -101,7 +104,7 @@ static void migrc_drain_within(unsigned int ms)
 	mod_delayed_work(migrc_wq, &migrc_drain_work, msecs_to_jiffies(ms));
 }
 
-static unsigned long migrc_node_bound(int nid)
+VISIBLE_IF_KUNIT unsigned long migrc_node_bound(int nid)
 {
 	return min(READ_ONCE(migrc_max_pages),
 		   node_present_pages(nid) / MIGRC_BOUND_SHARE);
@@ -147,10 +150,12 @@ static unsigned int migrc_node_fill(struct list_head *folios, bool all)
 	return moved;
 }
 
-static void migrc_free(struct list_head *folios)
+VISIBLE_IF_KUNIT void migrc_free(struct list_head *folios)
 {
 	struct folio *folio, *next;
 	struct folio_batch batch;
+
+	KUNIT_STATIC_STUB_REDIRECT(migrc_free, folios);
 
 	folio_batch_init(&batch);
 	list_for_each_entry_safe(folio, next, folios, lru) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pending flushes, what may be deferred, and the bound of the quarantine. */
 
+#include <kunit/static_stub.h>
 #include <linux/delay.h>
 #include <linux/file.h>
+#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/page-isolation.h>
@@ -96,6 +98,89 @@ static void mm_flush_serves_the_payer(struct kunit *test)
 		left += migrc_flush_pending(mms[i]);
 	KUNIT_EXPECT_GT(test, left, 0);
 	KUNIT_EXPECT_LT(test, left, ARRAY_SIZE(mms) - 1);
+}
+
+/**
+ * struct payer - a task that flushes at the same time as the test
+ * @mm:		address space with a pending flush
+ * @ptep:	a PTE of it; NULL to flush all address spaces
+ * @task:	the task
+ * @go:		it may begin
+ */
+struct payer {
+	struct mm_struct *mm;
+	pte_t *ptep;
+	struct task_struct *task;
+	bool go;
+};
+
+static int pay(void *data)
+{
+	struct payer *payer = data;
+
+	while (!READ_ONCE(payer->go))
+		cond_resched();
+	if (payer->ptep)
+		__migrc_flush(payer->mm, payer->ptep, MIGRC_PROTECT);
+	else
+		migrc_flush_mms();
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static void start_payer(struct kunit *test, struct payer *payer)
+{
+	payer->task = kthread_create(pay, payer, "payer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(payer->task));
+	/* The test is about to keep its own CPU to itself. */
+	kthread_bind(payer->task, cpumask_any_but(cpu_online_mask,
+						  task_cpu(current)));
+	wake_up_process(payer->task);
+}
+
+/* A task that waits for the flush of its mm by another does not flush again. */
+static void mm_flush_serves_a_waiting_payer(struct kunit *test)
+{
+	struct payer payer = { .mm = new_mm(test), .ptep = new_table(test) };
+	s64 flushed;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	migrc_mm_defer(payer.mm, payer.ptep);
+	migrate_disable();
+	start_payer(test, &payer);
+	spin_lock(&migrc_pay_lock);
+	WRITE_ONCE(payer.go, true);
+	/* It finds the flush pending, and waits for the lock. */
+	mdelay(50);
+	__migrc_flush_tlb_mm(payer.mm);
+	flushed = migrc_generation();
+	spin_unlock(&migrc_pay_lock);
+	migrate_enable();
+	kthread_stop(payer.task);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), flushed);
+}
+
+/* The same for all mms, by a drain or an open for writing. */
+static void mm_flush_of_all_serves_a_waiter(struct kunit *test)
+{
+	unsigned long deadline = jiffies + 10 * HZ;
+	struct payer payer = { .go = true };
+	s64 flushed;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	mutex_lock(&migrc_flush_mutex);
+	start_payer(test, &payer);
+	while (READ_ONCE(payer.task->__state) != TASK_UNINTERRUPTIBLE &&
+	       time_before(jiffies, deadline))
+		msleep(20);
+	migrc_flush_all_mms();
+	flushed = migrc_generation();
+	mutex_unlock(&migrc_flush_mutex);
+	kthread_stop(payer.task);
+	KUNIT_EXPECT_EQ(test, migrc_generation(), flushed);
 }
 
 /* The flushes of fork, and of reclaim's batches. */
@@ -336,6 +421,18 @@ static void quarantine_bound_is_per_node(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 }
 
+/* However large the bound, a node's quarantine holds a share of the node. */
+static void quarantine_bound_is_a_share_of_the_node(struct kunit *test)
+{
+	int nid;
+
+	set_bound(test, ULONG_MAX);
+	for_each_node_state(nid, N_MEMORY)
+		KUNIT_EXPECT_LE_MSG(test, migrc_node_bound(nid),
+				    node_present_pages(nid) / 32, "node %d",
+				    nid);
+}
+
 /* The outer batch has folios locked, so a nested one leaves it to a worker. */
 static void quarantine_nested_batch_does_not_drain(struct kunit *test)
 {
@@ -357,6 +454,36 @@ static void quarantine_is_reclaimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 	KUNIT_EXPECT_TRUE(test, migrc_paused());
 	KUNIT_EXPECT_EQ(test, __migrc_reclaim(), 0);
+}
+
+/* Direct reclaim gets on while another task drains. */
+static void quarantine_reclaim_does_not_queue(struct kunit *test)
+{
+	put_into_quarantine(test, 3, NULL, first_memory_node);
+	mutex_lock(&migrc_drain_mutex);
+	__migrc_drain(MIGRC_PRESSURE);
+	mutex_unlock(&migrc_drain_mutex);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 3);
+}
+
+static void free_unlocked(struct list_head *folios)
+{
+	struct kunit *test = kunit_get_current_test();
+
+	KUNIT_EXPECT_FALSE(test, list_empty(folios));
+	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&migrc_drain_mutex));
+	kunit_deactivate_static_stub(test, migrc_free);
+	migrc_free(folios);
+}
+
+/* Whoever waits for a drain's flush does not wait for what it frees. */
+static void quarantine_is_freed_unlocked(struct kunit *test)
+{
+	put_into_quarantine(test, 3, NULL, first_memory_node);
+	kunit_activate_static_stub(test, migrc_free, free_unlocked);
+	__migrc_drain(MIGRC_DRAIN);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
+	KUNIT_EXPECT_EQ(test, migrc_being_freed(), 0);
 }
 
 /* A drain by others leaves the worker armed for the age that held then. */
@@ -739,13 +866,14 @@ static void file_tail_is_left_out(struct kunit *test)
 	folio_clear_dirty(folio);
 }
 
-/* Only the opener of a file whose flush is pending flushes. */
+/* Only the opener of a file whose flush is pending flushes. It frees nothing. */
 static void file_open_is_exact(struct kunit *test)
 {
 	struct test_file *waits = new_file(test), *other = new_file(test);
 	struct folio *folio = new_folio(test, &waits->mapping);
 	s64 before;
 
+	put_into_quarantine(test, 1, NULL, first_memory_node);
 	KUNIT_EXPECT_TRUE(test, migrc_file_commit(folio));
 	before = migrc_generation();
 	migrc_file_flush(&other->inode);
@@ -755,6 +883,7 @@ static void file_open_is_exact(struct kunit *test)
 	before = migrc_generation();
 	migrc_file_flush(&waits->inode);
 	KUNIT_EXPECT_EQ(test, migrc_generation(), before);
+	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
 }
 
 /* More files than slots: one of them finds its slot taken until a flush. */
@@ -793,6 +922,8 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(mm_other_table_pays_nothing),
 	KUNIT_CASE(mm_flush_serves_others),
 	KUNIT_CASE(mm_flush_serves_the_payer),
+	KUNIT_CASE(mm_flush_serves_a_waiting_payer),
+	KUNIT_CASE(mm_flush_of_all_serves_a_waiter),
 	KUNIT_CASE(mm_flush_of_the_kernel_counts),
 	KUNIT_CASE(mm_flush_of_a_gather_counts),
 	KUNIT_CASE(mm_left_out_is_not_flushed),
@@ -807,8 +938,11 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_bound_holds),
 	KUNIT_CASE(quarantine_bound_of_nothing),
 	KUNIT_CASE(quarantine_bound_is_per_node),
+	KUNIT_CASE(quarantine_bound_is_a_share_of_the_node),
 	KUNIT_CASE(quarantine_nested_batch_does_not_drain),
 	KUNIT_CASE(quarantine_is_reclaimed),
+	KUNIT_CASE(quarantine_reclaim_does_not_queue),
+	KUNIT_CASE(quarantine_is_freed_unlocked),
 	KUNIT_CASE(quarantine_age_is_of_an_armed_worker),
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
