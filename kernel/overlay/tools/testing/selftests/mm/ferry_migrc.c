@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /sys/kernel/mm/migration/migrc: every file reads and writes as documented in
- * Documentation/ABI/testing/sysfs-kernel-mm-migration-migrc, the counters of
- * what was avoided are net, and compaction drains what it moved.
+ * Documentation/ABI/testing/sysfs-kernel-mm-migration-migrc.
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-
 #include "ferry_knobs.h"
 
 TEST(knobs)
@@ -37,102 +32,6 @@ TEST(knobs)
 	EXPECT_EQ(write_file("migrc/drain", "0"), -EINVAL);
 	EXPECT_EQ(write_file("migrc/quarantined_bytes", "0"), -EACCES);
 	EXPECT_EQ(write_file("migrc/counters/folios", "0"), -EACCES);
-}
-
-static long long number(const char *name)
-{
-	char value[64];
-
-	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
-}
-
-/* Read-only anonymous memory, while migrc is enabled and keeps what it gets. */
-FIXTURE(deferred) {
-	char enabled[16];
-	char age[32];
-	char *memory;
-	size_t bytes;
-};
-
-FIXTURE_SETUP(deferred)
-{
-	if (geteuid())
-		SKIP(return, "needs root");
-	if (read_file("migrc/enabled", self->enabled, sizeof(self->enabled)))
-		SKIP(return, "kernel without CONFIG_MIGRC");
-	ASSERT_EQ(read_file("migrc/max_age_ms", self->age, sizeof(self->age)),
-		  0);
-	self->bytes = 32 << 20;
-	self->memory = mmap(NULL, self->bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(self->memory, MAP_FAILED);
-	ASSERT_EQ(madvise(self->memory, self->bytes, MADV_NOHUGEPAGE), 0);
-	memset(self->memory, 1, self->bytes);
-	ASSERT_EQ(write_file("migrc/enabled", "1"), 0);
-	ASSERT_EQ(write_file("migrc/max_age_ms", "60000"), 0);
-}
-
-FIXTURE_TEARDOWN(deferred)
-{
-	EXPECT_EQ(write_file("migrc/enabled", self->enabled), 0);
-	EXPECT_EQ(write_file("migrc/max_age_ms", self->age), 0);
-	munmap(self->memory, self->bytes);
-}
-
-#define PAGES	64
-
-/* A flush that was deferred counts as avoided until it is done. */
-TEST_F(deferred, avoided_is_net)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	long long before, moved, drained;
-	int nodes[PAGES], status[PAGES];
-	void *pages[PAGES];
-
-	if (access("/sys/devices/system/node/node1", F_OK))
-		SKIP(return, "needs two memory nodes");
-	ASSERT_EQ(mprotect(self->memory, self->bytes, PROT_READ), 0);
-	for (int i = 0; i < PAGES; i++) {
-		pages[i] = self->memory + i * page;
-		nodes[i] = 0;
-	}
-	ASSERT_EQ(syscall(SYS_move_pages, 0, PAGES, pages, nodes, status, 2),
-		  0);
-	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
-	for (int i = 0; i < PAGES; i++)
-		nodes[i] = 1;
-	before = number("migrc/counters/avoided_flushes");
-	ASSERT_EQ(syscall(SYS_move_pages, 0, PAGES, pages, nodes, status, 2),
-		  0);
-	moved = number("migrc/counters/avoided_flushes");
-	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
-	drained = number("migrc/counters/avoided_flushes");
-	EXPECT_GT(moved, before);
-	EXPECT_LT(drained, moved);
-	EXPECT_GE(drained, before);
-}
-
-/* Pages in quarantine do not merge, so compaction drains each pageblock. */
-TEST_F(deferred, compaction_drains)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	long long before, ptes;
-	int fd;
-
-	for (size_t at = 0; at < self->bytes; at += 2 * page)
-		ASSERT_EQ(madvise(self->memory + at, page, MADV_DONTNEED), 0);
-	ASSERT_EQ(mprotect(self->memory, self->bytes, PROT_READ), 0);
-	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
-	before = number("migrc/counters/flushed_compaction");
-	ptes = number("migrc/counters/ptes");
-	fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
-	if (fd < 0)
-		SKIP(return, "kernel without CONFIG_COMPACTION");
-	ASSERT_EQ(write(fd, "1", 1), 1);
-	close(fd);
-	if (number("migrc/counters/ptes") == ptes)
-		SKIP(return, "compaction moved no read-only page");
-	EXPECT_GT(number("migrc/counters/flushed_compaction"), before);
 }
 
 TEST_HARNESS_MAIN
