@@ -35,6 +35,8 @@ _ROOT_SECTOR = 4096
 _SECTOR = 512
 _PARTITIONS = f"label: gpt\nstart=2048, size=2048, type={_BIOS_BOOT}\nstart={_ROOT_SECTOR}, type=linux\n"
 _GRUB = 'GRUB_TIMEOUT=0\nGRUB_CMDLINE_LINUX="console=ttyS0 loglevel=5 systemd.show_status=false"\n'
+_MASKED = "serial-getty@ttyS0.service"
+"""A getty hangs up the terminal that it starts on, and with it the script of package_boot.UNIT."""
 _INSTALL = {"grub-install": "grub-install /dev/vda", "update-grub": "update-grub"}
 _INSTALL_S = 1200
 
@@ -59,7 +61,7 @@ def missing() -> str:
 
 def prepared() -> Disk:
     """The disk, made unless the cache has it. Raises InfraError."""
-    recipe = (*_INCLUDED, _SUITE, _PARTITIONS, _GRUB, str(_INSTALL), package_boot.UNIT, str(_SIZE_MIB))
+    recipe = (*_INCLUDED, _SUITE, _PARTITIONS, _GRUB, str(_INSTALL), package_boot.UNIT, _MASKED, str(_SIZE_MIB))
     home = paths.cache_dir() / "disks" / hashlib.sha256("\0".join(recipe).encode()).hexdigest()[:20]
     if not paths.use(home):
         with paths.lock("disks"):
@@ -123,6 +125,7 @@ def _configure(root: Path) -> None:
     wants = unit.parent / "multi-user.target.wants"
     wants.mkdir(exist_ok=True)
     (wants / unit.name).symlink_to(f"../{unit.name}")
+    (unit.parent / _MASKED).symlink_to("/dev/null")
 
 
 def _install_grub(home: Path, disk: Path) -> None:
