@@ -219,13 +219,15 @@ def test_debians_configuration_comes_from_its_package(clone: Path, tmp_path: Pat
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The package folio-ferry made twice, with a made-up guest program, older than the commit and newer."""
     home = tmp_path_factory.mktemp("package")
-    write(home, {"movebench": "#!/bin/sh\n", "ferry_thp": "#!/bin/sh\n"})
+    write(home, {"movebench": "#!/bin/sh\n", "ferry_thp": "#!/bin/sh\n",
+                 **{f"kunit/{name}": "" for name in tool.kunit_tool.FILES}})
     (home / "movebench").chmod(0o775)
     (home / "ferry_thp").chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FERRY_CACHE", str(home / "cache"))
         patch.setenv("SOURCE_DATE_EPOCH", "1764000000")
         patch.setattr(tool.guest_programs, "programs", lambda static: {"movebench": home / "movebench"})
+        patch.setattr(tool.kunit_tool, "directory", lambda: home / "kunit")
         patch.setattr(tool.series_selftests, "programs", lambda into, arch, names, static: [home / "ferry_thp"])
         for name, seconds in (("one", 1_500_000_000), ("two", 1_800_000_000)):
             (home / name).mkdir()
@@ -248,11 +250,18 @@ def test_the_tools_package_holds_what_runs_without_the_clone(unpacked: Path) -> 
     assert stat.S_IMODE((unpacked / "usr/libexec/folio-ferry/movebench").stat().st_mode) == 0o755
     assert stat.S_IMODE((unpacked / "usr/libexec/folio-ferry/selftests/ferry_thp").stat().st_mode) == 0o755
     assert stat.S_IMODE((unpacked / "usr/bin/ferry").stat().st_mode) == 0o755
+    copied = (unpacked / "usr/libexec/folio-ferry/kunit").iterdir()
+    assert sorted(path.name for path in copied) == list(tool.kunit_tool.FILES)
     assert b"ferry" in gzip.decompress((unpacked / "usr/share/man/man1/ferry.1.gz").read_bytes())
     assert "_ferry" in (unpacked / "usr/share/bash-completion/completions/ferry").read_text()
     assert not list(unpacked.rglob("*.pyc"))
     clone = str(paths.repo_root()).encode()
     assert not [path for path in unpacked.rglob("*") if path.is_file() and clone in path.read_bytes()]
+
+
+def test_an_installed_tool_reads_test_output_by_its_own_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "in_clone", lambda: False)
+    assert tool.kunit_tool.directory() == Path("/") / tool.PROGRAMS / tool.kunit_tool.INSTALLED
 
 
 def test_an_installed_tool_says_that_building_needs_a_clone(unpacked: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ferry import __version__, paths, proc, progress
-from ferry.kernel import series_selftests
+from ferry.kernel import kunit_tool, series_selftests
 from ferry.package import archive, naming
 from ferry.vm import guest_programs
 
@@ -84,6 +84,7 @@ def _add_files(root: Path, programs: dict[str, Path], selftests: Sequence[Path])
               if path.suffix in _SUFFIXES}
     copies |= {path: f"{PROGRAMS}/{name}" for name, path in programs.items()}
     copies |= {path: f"{PROGRAMS}/{series_selftests.INSTALLED}/{path.name}" for path in selftests}
+    copies |= {kunit_tool.directory() / name: f"{PROGRAMS}/{kunit_tool.INSTALLED}/{name}" for name in kunit_tool.FILES}
     copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in (clone / "guest/scripts").glob("*.sh")}
     copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in (clone / "docs").rglob("*.md")}
     units = clone / "packaging/systemd"

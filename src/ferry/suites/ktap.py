@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ferry.series import source
+from ferry.kernel import kunit_tool
 from ferry.suites.result import Outcome, Result, failed, passed, skipped
 
 #: A failure quotes so many diagnostic lines; the log has all of them.
@@ -27,7 +27,7 @@ _OUTCOMES = {"SUCCESS": Outcome.PASSED, "SKIPPED": Outcome.SKIPPED}
 
 def _parser() -> Any:
     """kunit_parser, and kunit_printer, which the former imports by name."""
-    directory = str(source.obtain().path / "tools/testing/kunit")
+    directory = str(kunit_tool.directory())
     if directory not in sys.path:
         sys.path.append(directory)
     return importlib.import_module("kunit_parser"), importlib.import_module("kunit_printer")

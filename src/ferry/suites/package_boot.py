@@ -26,6 +26,7 @@ _KERNEL = re.compile(LABEL + r": kernel (\S+)")
 UNIT = f"""\
 [Unit]
 Description=Script of the disk {LABEL}
+After=ferry-restore.service
 [Service]
 Type=oneshot
 ExecStart=/bin/sh -c 'mount -o ro LABEL={LABEL} /mnt && sh /mnt/script'
