@@ -153,7 +153,14 @@ def jobs(context: Context, *choice: str) -> list[Job]:
         Job(NAME, "stale_tlb-ext4", on_disk, len(FILES) * _limit(context)),
         *_with_runs(Job(NAME, "stale_tlb-runs", tests, MOST_TESTS * _limit(context))),
         Job(NAME, "integrity", load, seconds + AROUND_S, guest_boot.write("runs", 0)),
+        Job(NAME, "count", _count(context), AROUND_S),
     ]
+
+
+def _count(context: Context) -> str:
+    programs = guest_programs.programs(context.board.arch)
+    mover = (programs["movebench"], "--bytes", "4m", "--samples", 1, "--warmup", 0, "--read-only")
+    return guest_programs.script_line("count.sh", programs["count"], *mover)
 
 
 def _with_runs(job: Job) -> list[Job]:
