@@ -101,27 +101,27 @@ static void mm_flush_serves_the_payer(struct kunit *test)
 }
 
 /**
- * struct payer - a task that flushes at the same time as the test
+ * struct flusher - a task that flushes at the same time as the test
  * @mm:		address space with a pending flush
  * @ptep:	a PTE of it; NULL to flush all address spaces
  * @task:	the task
  * @go:		it may begin
  */
-struct payer {
+struct flusher {
 	struct mm_struct *mm;
 	pte_t *ptep;
 	struct task_struct *task;
 	bool go;
 };
 
-static int pay(void *data)
+static int flush_it(void *data)
 {
-	struct payer *payer = data;
+	struct flusher *flusher = data;
 
-	while (!READ_ONCE(payer->go))
+	while (!READ_ONCE(flusher->go))
 		cond_resched();
-	if (payer->ptep)
-		__migrc_flush(payer->mm, payer->ptep, MIGRC_PROTECT);
+	if (flusher->ptep)
+		__migrc_flush(flusher->mm, flusher->ptep, MIGRC_PROTECT);
 	else
 		migrc_flush_mms();
 	while (!kthread_should_stop())
@@ -129,36 +129,36 @@ static int pay(void *data)
 	return 0;
 }
 
-static void start_payer(struct kunit *test, struct payer *payer)
+static void start_flusher(struct kunit *test, struct flusher *flusher)
 {
-	payer->task = kthread_create(pay, payer, "payer");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(payer->task));
+	flusher->task = kthread_create(flush_it, flusher, "flusher");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(flusher->task));
 	/* The test is about to keep its own CPU to itself. */
-	kthread_bind(payer->task, cpumask_any_but(cpu_online_mask,
-						  task_cpu(current)));
-	wake_up_process(payer->task);
+	kthread_bind(flusher->task,
+		     cpumask_any_but(cpu_online_mask, task_cpu(current)));
+	wake_up_process(flusher->task);
 }
 
 /* A task that waits for the flush of its mm by another does not flush again. */
-static void mm_flush_serves_a_waiting_payer(struct kunit *test)
+static void mm_flush_serves_a_waiter(struct kunit *test)
 {
-	struct payer payer = { .mm = new_mm(test), .ptep = new_table(test) };
+	struct flusher flusher = { .mm = new_mm(test), .ptep = new_table(test) };
 	s64 flushed;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
-	migrc_mm_defer(payer.mm, payer.ptep);
+	migrc_mm_defer(flusher.mm, flusher.ptep);
 	migrate_disable();
-	start_payer(test, &payer);
+	start_flusher(test, &flusher);
 	spin_lock(&migrc_pay_lock);
-	WRITE_ONCE(payer.go, true);
+	WRITE_ONCE(flusher.go, true);
 	/* It finds the flush pending, and waits for the lock. */
 	mdelay(50);
-	__migrc_flush_tlb_mm(payer.mm);
+	__migrc_flush_tlb_mm(flusher.mm);
 	flushed = migrc_generation();
 	spin_unlock(&migrc_pay_lock);
 	migrate_enable();
-	kthread_stop(payer.task);
+	kthread_stop(flusher.task);
 	KUNIT_EXPECT_EQ(test, migrc_generation(), flushed);
 }
 
@@ -166,20 +166,20 @@ static void mm_flush_serves_a_waiting_payer(struct kunit *test)
 static void mm_flush_of_all_serves_a_waiter(struct kunit *test)
 {
 	unsigned long deadline = jiffies + 10 * HZ;
-	struct payer payer = { .go = true };
+	struct flusher flusher = { .go = true };
 	s64 flushed;
 
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs");
 	mutex_lock(&migrc_flush_mutex);
-	start_payer(test, &payer);
-	while (READ_ONCE(payer.task->__state) != TASK_UNINTERRUPTIBLE &&
+	start_flusher(test, &flusher);
+	while (READ_ONCE(flusher.task->__state) != TASK_UNINTERRUPTIBLE &&
 	       time_before(jiffies, deadline))
 		msleep(20);
 	migrc_flush_all_mms();
 	flushed = migrc_generation();
 	mutex_unlock(&migrc_flush_mutex);
-	kthread_stop(payer.task);
+	kthread_stop(flusher.task);
 	KUNIT_EXPECT_EQ(test, migrc_generation(), flushed);
 }
 
@@ -476,7 +476,7 @@ static void free_unlocked(struct list_head *folios)
 	migrc_free(folios);
 }
 
-/* Whoever waits for a drain's flush does not wait for what it frees. */
+/* A task that waits for a drain's flush does not wait for what it frees. */
 static void quarantine_is_freed_unlocked(struct kunit *test)
 {
 	put_into_quarantine(test, 3, NULL, first_memory_node);
@@ -922,7 +922,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(mm_other_table_pays_nothing),
 	KUNIT_CASE(mm_flush_serves_others),
 	KUNIT_CASE(mm_flush_serves_the_payer),
-	KUNIT_CASE(mm_flush_serves_a_waiting_payer),
+	KUNIT_CASE(mm_flush_serves_a_waiter),
 	KUNIT_CASE(mm_flush_of_all_serves_a_waiter),
 	KUNIT_CASE(mm_flush_of_the_kernel_counts),
 	KUNIT_CASE(mm_flush_of_a_gather_counts),
