@@ -139,7 +139,7 @@ static void start_flusher(struct kunit *test, struct flusher *flusher)
 	wake_up_process(flusher->task);
 }
 
-/* A task that waits for the flush of its mm by another does not flush again. */
+/* A task that waits for another's flush of its mm does not flush again. */
 static void mm_flush_serves_a_waiter(struct kunit *test)
 {
 	struct flusher flusher = { .mm = new_mm(test), .ptep = new_table(test) };
@@ -476,7 +476,7 @@ static void free_unlocked(struct list_head *folios)
 	migrc_free(folios);
 }
 
-/* A task that waits for a drain's flush does not wait for what it frees. */
+/* A task that waits for a drain's flush does not wait until it has freed. */
 static void quarantine_is_freed_unlocked(struct kunit *test)
 {
 	put_into_quarantine(test, 3, NULL, first_memory_node);
@@ -866,7 +866,7 @@ static void file_tail_is_left_out(struct kunit *test)
 	folio_clear_dirty(folio);
 }
 
-/* Only the opener of a file whose flush is pending flushes. It frees nothing. */
+/* Only the opener of a file with a pending flush flushes. It frees nothing. */
 static void file_open_is_exact(struct kunit *test)
 {
 	struct test_file *waits = new_file(test), *other = new_file(test);

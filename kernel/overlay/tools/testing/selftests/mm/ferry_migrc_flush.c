@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deferred flushes of read-only memory: the counters of what was avoided are
- * net, and compaction drains what it moved.
+ * Deferred flushes of read-only memory: the counters of avoided flushes are
+ * net, and compaction drains each pageblock.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static long long number(const char *name)
 	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
 }
 
-/* Read-only anonymous memory, while migrc is enabled and keeps what it gets. */
+/* Anonymous memory, while migrc is enabled and keeps folios for a minute. */
 FIXTURE(deferred) {
 	char enabled[16];
 	char age[32];
