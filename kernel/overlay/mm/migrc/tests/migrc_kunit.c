@@ -142,7 +142,9 @@ static void start_flusher(struct kunit *test, struct flusher *flusher)
 /* A task that waits for another's flush of its mm does not flush again. */
 static void mm_flush_serves_a_waiter(struct kunit *test)
 {
-	struct flusher flusher = { .mm = new_mm(test), .ptep = new_table(test) };
+	struct flusher flusher = {
+		.mm = new_mm(test), .ptep = new_table(test),
+	};
 	s64 flushed;
 
 	if (num_online_cpus() < 2)
