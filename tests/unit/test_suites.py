@@ -195,6 +195,7 @@ trace</failure></testcase>
 def test_pytest_results(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(JUNIT)
-    assert [(result.name, str(result.outcome), result.reason) for result in pytest_suite.read(report, Path("log"))] == [
+    read = pytest_suite.read("pytest", report, Path("log"))
+    assert [(result.name, str(result.outcome), result.reason) for result in read] == [
         ("unit.test_a.test_good", "passed", ""), ("unit.test_a.test_bad[x]", "failed", "assert 1 == 2"),
         ("unit.test_a.test_skip", "skipped", "no KVM"), ("unit.test_b", "failed", "collection failure")]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The Ansible role of packaging/ansible on two Debian machines: a canary, failures that roll back, and removal."""
+"""The Ansible role of packaging/ansible, on stand-ins for machines (tests/role) and on two Debian machines.
+
+The latter have a canary, failures that roll back, and removal.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from ferry import paths, proc, progress
 from ferry.errors import FerryError
 from ferry.package import configurations, kernel, naming, tool
 from ferry.series import source
-from ferry.suites import fleet_guests, package, package_disk
+from ferry.suites import fleet_guests, package, package_disk, pytest
 from ferry.suites.context import Context
 from ferry.suites.fleet_guests import Guest
 from ferry.suites.result import Outcome, Result, error, result_of, skipped
@@ -28,6 +31,8 @@ GUESTS = ("one", "two")
 #: Emulated, an installation takes minutes, and so does a reboot.
 PLAY_S = 7200
 _REBOOT_S = 1800
+#: The tests on stand-ins take ten minutes beside other loads.
+_STAND_INS_S = 1800
 _WATCH_S = 10
 _FAILED = 2
 """Ansible's status if a machine failed."""
@@ -76,6 +81,10 @@ def missing() -> str:
 def run(context: Context) -> list[Result]:
     if reason := missing():
         return [skipped(NAME, "disk", reason)]
+    return [*pytest.run_tests(context, NAME, "tests/role", _STAND_INS_S), *_on_guests(context)]
+
+
+def _on_guests(context: Context) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="ferry-fleet-", dir=paths.cache_dir()) as scratch:
         home = Path(scratch)
         (home / "packages").mkdir()
