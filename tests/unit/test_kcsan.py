@@ -71,7 +71,7 @@ def test_a_kernel_without_the_detector_fails(tmp_path: Path) -> None:
 def test_the_loads_are_those_of_other_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kcsan.selftests, "jobs", lambda *_: [])
     monkeypatch.setattr(kcsan.guest_boot, "load", lambda *_: "insmod m")
-    made = {name: tmp_path / name for name in ("stale_tlb", "integrity")}
+    made = {name: tmp_path / name for name in ("stale_tlb", "integrity", "count", "movebench")}
     monkeypatch.setattr(kcsan.integrity.guest_programs, "programs", lambda arch: made)
     jobs = kcsan.jobs(Context(boards.load(kcsan.BOARD), tmp_path), None)  # type: ignore[arg-type]
     names = [job.name for job in jobs]

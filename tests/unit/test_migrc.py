@@ -33,7 +33,7 @@ def known_tests() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {name: Path(f"/p/{name}") for name in ("stale_tlb", "integrity")}
+    made = {name: Path(f"/p/{name}") for name in ("stale_tlb", "integrity", "count", "movebench")}
     monkeypatch.setattr(guest_programs, "programs", lambda arch: made)
 
 
@@ -70,7 +70,7 @@ def test_memory_is_added_if_the_board_has_some(tmp_path: Path, board: str, *, ad
 
 
 def test_every_test_also_runs_while_pages_move_in_runs(tmp_path: Path) -> None:
-    every, _, runs, used, integrity = migrc.jobs(context(tmp_path))
+    every, _, runs, used, _, integrity = migrc.jobs(context(tmp_path))
     assert runs.command == every.command and runs.setup == ("echo 1 >/sys/kernel/mm/migration/runs",)
     assert "stats/runs/moved" in used.command and integrity.setup == ("echo 0 >/sys/kernel/mm/migration/runs",)
 

@@ -140,7 +140,7 @@ def rounds(context: Context) -> int:
 def jobs(context: Context, *choice: str) -> list[Job]:
     """Every test; those of files also on ext4; every test with pages that move in runs.
 
-    Then the integrity program, after which the script reads the checker.
+    Then `count`, and at last the integrity program, after which the script reads the checker.
     """
     seconds = integrity.load_s(context)
     disk = guest_programs.script_line("with-ext4.sh")
@@ -152,8 +152,8 @@ def jobs(context: Context, *choice: str) -> list[Job]:
         Job(NAME, "stale_tlb", tests, MOST_TESTS * _limit(context), _setup(context)),
         Job(NAME, "stale_tlb-ext4", on_disk, len(FILES) * _limit(context)),
         *_with_runs(Job(NAME, "stale_tlb-runs", tests, MOST_TESTS * _limit(context))),
-        Job(NAME, "integrity", load, seconds + AROUND_S, guest_boot.write("runs", 0)),
         Job(NAME, "count", _count(context), AROUND_S),
+        Job(NAME, "integrity", load, seconds + AROUND_S, guest_boot.write("runs", 0)),
     ]
 
 
