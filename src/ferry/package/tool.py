@@ -84,7 +84,8 @@ def _add_files(root: Path, programs: dict[str, Path], selftests: Sequence[Path])
               if path.suffix in _SUFFIXES}
     copies |= {path: f"{PROGRAMS}/{name}" for name, path in programs.items()}
     copies |= {path: f"{PROGRAMS}/{series_selftests.INSTALLED}/{path.name}" for path in selftests}
-    copies |= {kunit_tool.directory() / name: f"{PROGRAMS}/{kunit_tool.INSTALLED}/{name}" for name in kunit_tool.FILES}
+    reader = kunit_tool.directory()
+    copies |= {reader / name: f"{PROGRAMS}/{kunit_tool.INSTALLED}/{name}" for name in kunit_tool.FILES}
     copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in (clone / "guest/scripts").glob("*.sh")}
     copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in (clone / "docs").rglob("*.md")}
     units = clone / "packaging/systemd"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The Ansible role of packaging/ansible, on stand-ins for machines (tests/role) and on two Debian machines.
 
-The latter have a canary, failures that roll back, and removal.
+On the two machines: a canary, failures that roll back, and removal.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ferry import proc
 from ferry.debian import packages
+from ferry.package import tool
 from ferry.vm import qemu
 
 LABEL = "ferry-test"
@@ -26,7 +27,7 @@ _KERNEL = re.compile(LABEL + r": kernel (\S+)")
 UNIT = f"""\
 [Unit]
 Description=Script of the disk {LABEL}
-After=ferry-restore.service
+After={tool.SERVICE}
 [Service]
 Type=oneshot
 ExecStart=/bin/sh -c 'mount -o ro LABEL={LABEL} /mnt && sh /mnt/script'

@@ -129,14 +129,13 @@ static int flush_it(void *data)
 	return 0;
 }
 
-static void start_flusher(struct kunit *test, struct flusher *flusher)
+/* An assert ends the test, so this comes before it takes a lock. */
+static void new_flusher(struct kunit *test, struct flusher *flusher)
 {
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
 	flusher->task = kthread_create(flush_it, flusher, "flusher");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(flusher->task));
-	/* The test is about to keep its own CPU to itself. */
-	kthread_bind(flusher->task,
-		     cpumask_any_but(cpu_online_mask, task_cpu(current)));
-	wake_up_process(flusher->task);
 }
 
 /* A task that waits for another's flush of its mm does not flush again. */
@@ -147,11 +146,13 @@ static void mm_flush_serves_a_waiter(struct kunit *test)
 	};
 	s64 flushed;
 
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
+	new_flusher(test, &flusher);
 	migrc_mm_defer(flusher.mm, flusher.ptep);
+	/* The flusher must run while the test keeps its own CPU. */
 	migrate_disable();
-	start_flusher(test, &flusher);
+	kthread_bind(flusher.task,
+		     cpumask_any_but(cpu_online_mask, smp_processor_id()));
+	wake_up_process(flusher.task);
 	spin_lock(&migrc_pay_lock);
 	WRITE_ONCE(flusher.go, true);
 	/* It finds the flush pending, and waits for the lock. */
@@ -171,13 +172,14 @@ static void mm_flush_of_all_serves_a_waiter(struct kunit *test)
 	struct flusher flusher = { .go = true };
 	s64 flushed;
 
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
+	new_flusher(test, &flusher);
 	mutex_lock(&migrc_flush_mutex);
-	start_flusher(test, &flusher);
+	wake_up_process(flusher.task);
 	while (READ_ONCE(flusher.task->__state) != TASK_UNINTERRUPTIBLE &&
 	       time_before(jiffies, deadline))
 		msleep(20);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(flusher.task->__state),
+			TASK_UNINTERRUPTIBLE);
 	migrc_flush_all_mms();
 	flushed = migrc_generation();
 	mutex_unlock(&migrc_flush_mutex);
