@@ -196,27 +196,37 @@ def test_shell_sees_the_share_and_its_own_exit_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / ".ferry-status").read_text() == "9\n"
 
 
-@pytest.mark.parametrize(("lines", "stale"), [
-    (("smp: Brought up 2 nodes", "Oops: int3: 0000 [#1] SMP"), True),
-    (("Run /init as init process", "Oops: int3: 0000 [#1] SMP"), False),
-    (("smp: Brought up 2 nodes", "Oops: Oops: 0002 [#1] SMP"), False),
-    (("BUG: KASAN: made up", "Oops: int3: 0000 [#1] SMP"), False),
+ASSERTION = ("qemu-system-x86_64: ../../hw/pci/msix.c:218: msix_table_mmio_write: "
+             "Assertion `addr + size <= dev->msix_entries_nr * PCI_MSIX_ENTRY_SIZE' failed.")
+
+
+@pytest.mark.parametrize(("lines", "fault"), [
+    (("smp: Brought up 2 nodes", "Oops: int3: 0000 [#1] SMP"), "a stale int3"),
+    (("Run /init as init process", "Oops: int3: 0000 [#1] SMP"), None),
+    (("smp: Brought up 2 nodes", "Oops: Oops: 0002 [#1] SMP"), None),
+    (("BUG: KASAN: made up", "Oops: int3: 0000 [#1] SMP"), None),
+    (("pci 0000:00:01.0: BAR 0 [io  0xc000-0xc03f]", ASSERTION), "a stale memory map"),
+    (("Run /init as init process", ASSERTION), None),
+    ((ASSERTION, "pci 0000:00:01.0: BAR 0 [io  0xc000-0xc03f]"), None),
+    (("smp: Brought up 2 nodes", "qemu-system-x86_64: ../../hw/dma/x.c:1: x: Assertion `x' failed."), None),
 ])
-def test_only_a_breakpoint_before_init_is_the_emulators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-                                                        lines: tuple[str, ...], stale: bool) -> None:
+def test_only_two_faults_before_init_are_the_emulators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                       lines: tuple[str, ...], fault: str | None) -> None:
     monkeypatch.setattr(kvm, "works", lambda _: False)
     console = tmp_path / "console.log"
-    console.write_text("\n".join(STAMP + line for line in lines))
-    assert tcg.stale_int3_before_init(boards.load("x86-numa"), KERNEL, console) is stale
-    assert not tcg.stale_int3_before_init(boards.load("x86-icount"), KERNEL, console)
+    console.write_text("\n".join(line if line == ASSERTION else STAMP + line for line in lines) + "\n")
+    assert tcg.fault_before_init(boards.load("x86-numa"), KERNEL, console) == fault
+    assert tcg.fault_before_init(boards.load("x86-icount"), KERNEL, console) is None
+    assert tcg.fault_before_init(boards.load("x86-numa"), KERNEL, tmp_path / "none.log") is None
 
 
-@pytest.mark.parametrize(("before", "boots"), [("smp: Brought up 2 nodes", 2), ("Run /init as init process", 1)])
-def test_a_boot_that_the_emulator_broke_is_repeated_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str,
-                                                         boots: int) -> None:
+@pytest.mark.parametrize("last", [f"{STAMP}Oops: int3: 0000 [#1] SMP", ASSERTION])
+@pytest.mark.parametrize(("before", "boots"), [("smp: Brought up 2 nodes", 3), ("Run /init as init process", 1)])
+def test_a_boot_that_the_emulator_broke_is_repeated_twice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str,
+                                                          boots: int, last: str) -> None:
     asked: list[Callable[[str], bool]] = []
     monkeypatch.setattr(kvm, "works", lambda _: False)
-    pretend_guest(monkeypatch, f"{STAMP}{before}\n{STAMP}Oops: int3: 0000 [#1] SMP\n", None, asked=asked)
-    with pytest.raises(Splat):
+    pretend_guest(monkeypatch, f"{STAMP}{before}\n{last}\n", None, asked=asked)
+    with pytest.raises((Splat, InfraError)):
         go(tmp_path)
     assert len(asked) == boots

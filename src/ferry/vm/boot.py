@@ -24,6 +24,9 @@ from ferry.vm.device_models import attached
 _STATUS = ".ferry-status"
 _SCRIPT = ".ferry-command"
 
+#: How often a boot is repeated that a fault of QEMU stopped before init: two such faults in a row were seen.
+_REPEATS = 2
+
 
 @dataclass(frozen=True)
 class BootResult:
@@ -66,15 +69,16 @@ def boot(
     share = share.resolve()
     _write_script(share, command)
 
-    repeated = False
+    left = _REPEATS
     while True:
         try:
             return _boot_once(board, kernel, timeout_s, share, on_line, append, expected, silence_s, carry)
-        except Splat as error:
-            if repeated or not tcg.stale_int3_before_init(board, kernel, error.log):
+        except (Splat, InfraError) as error:
+            fault = tcg.fault_before_init(board, kernel, error.log)
+            if fault is None or not left:
                 raise
-            repeated = True
-            progress.note(f"{board.name}: {error.cause}: a stale int3 of QEMU; booting again")
+            left -= 1
+            progress.note(f"{board.name}: {error.cause}: {fault} of QEMU; booting again")
 
 
 def _boot_once(

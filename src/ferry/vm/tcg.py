@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The stale int3 of QEMU's multi-threaded TCG: how to recognise and how to avoid it.
+"""Two faults of QEMU's multi-threaded TCG: how to recognise and how to avoid them.
 
-To change running code, the kernel first replaces it by a breakpoint (int3). TCG may execute that breakpoint on another
-CPU after the kernel has removed it, seen with QEMU 7.2. Then the kernel's handler does not know the address, and the
-guest stops with "Oops: int3". This happens neither under KVM, nor with one CPU, nor on real hardware.
+Both were seen with QEMU 7.2. They happen neither under KVM, nor with one CPU, nor on real hardware.
+
+Stale int3: to change running code, the kernel first replaces it by a breakpoint (int3). TCG may execute that breakpoint
+on another CPU after the kernel has removed it. Then the kernel's handler does not know the address, and the guest stops
+with "Oops: int3".
+
+Stale memory map: an entry of TCG's TLB for device memory holds the index of a section in the memory map. When one CPU
+moves a PCI device's BAR, QEMU exchanges the map before the other CPUs flush their TLBs, so an access of theirs to
+another device (their APIC, say) can reach the wrong one. QEMU stops by an assertion if that device cannot have been
+asked for such an access: "msix_table_mmio_write: Assertion `addr + size <= ...' failed". Seen while the kernel sizes
+the BARs, thus before init.
 """
 
 from __future__ import annotations
@@ -20,16 +28,27 @@ SINGLE_THREAD = ("-accel", "tcg,thread=single")
 
 def stale_int3(board: Board, kernel: Kernel, console: Path | None) -> bool:
     """Whether the first splat of this boot's `console` is an int3 that TCG can have caused."""
-    return (board.runner == "qemu" and board.cpus > 1 and console is not None and _reported(console)
-            and not kvm.used(board, kernel.image))
+    return console is not None and _reported(console) and _threaded(board, kernel)
 
 
-def stale_int3_before_init(board: Board, kernel: Kernel, console: Path | None) -> bool:
-    """Whether such an int3 stopped the kernel before init started, and thus before any test did."""
-    return (console is not None and stale_int3(board, kernel, console)
-            and "as init process" not in console.read_text(errors="replace"))
+def fault_before_init(board: Board, kernel: Kernel, console: Path | None) -> str | None:
+    """The fault of TCG that stopped the boot before init started, and thus before any test did; None: another cause."""
+    if console is None or not console.is_file() or "as init process" in console.read_text(errors="replace"):
+        return None
+    if stale_int3(board, kernel, console):
+        return "a stale int3"
+    return "a stale memory map" if _threaded(board, kernel) and _asserted(console) else None
+
+
+def _threaded(board: Board, kernel: Kernel) -> bool:
+    return board.runner == "qemu" and board.cpus > 1 and not kvm.used(board, kernel.image)
 
 
 def _reported(console: Path) -> bool:
     found = splat.scan(console.read_text(errors="replace")) if console.is_file() else []
     return bool(found) and "Oops: int3" in found[0].text
+
+
+def _asserted(console: Path) -> bool:
+    last = console.read_text(errors="replace").rstrip().rpartition("\n")[2]
+    return last.startswith("qemu-system-") and "msix_table_mmio_write: Assertion" in last
