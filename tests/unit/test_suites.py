@@ -155,8 +155,8 @@ def test_choosing() -> None:
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
     assert names(None, "x86-numa", False) == [
-        "kunit-numa", "selftests", "memmap", "integrity", "runs", "migrc", "migrc-faults", "bench-smoke",
-        "control", "module_switch"]
+        "kunit-numa", "memmap", "integrity", "runs", "migrc", "migrc-faults", "bench-smoke", "module_switch",
+        "selftests", "control"]
     assert names(None, None, True) == ["pytest", "kunit", "smoke"]
     assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
     assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]

@@ -53,6 +53,7 @@ REQUIREMENTS = (
     Requirement("perl", "perl", "checkpatch, and the kernel's own scripts"),
     Requirement("patch", "patch", "applies the series"),
     Requirement("git", "git", "exports and imports the series"),
+    Requirement("git-email", "/usr/lib/git-core/git-send-email", "checks that the exported mails can be sent"),
     Requirement("rsync", "rsync", "installs kernel headers for selftests"),
     Requirement("libelf-dev", "libelf.h", "builds objtool"),
     Requirement("libssl-dev", "openssl/opensslv.h", "builds the kernel's signing tools"),

@@ -73,7 +73,7 @@ def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
 
 
 def run_suites(chosen: Sequence[Suite], context: Context) -> list[SuiteRun]:
-    """One suite after the other, except that those `alongside` run in a thread of their own."""
+    """One suite after the other; those `alongside` do the same in a thread of their own."""
     with ThreadPoolExecutor(1, initializer=progress.into_background) as thread:
         waiting = {suite.name: thread.submit(run_suite, suite, context) for suite in chosen if suite.alongside}
         try:

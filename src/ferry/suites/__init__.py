@@ -40,8 +40,9 @@ HOST = ""
 class Suite:
     """`board` is where it runs, HOST for this machine; `also` are boards on which it runs if the user names them.
 
-    A suite that is `alongside` occupies one CPU for long: other suites run at the same time. One that is `by_name`
-    takes so long that it runs only if the user names it.
+    Suites that are `alongside` run one after the other while the others do, because an emulated machine leaves half of
+    two CPUs idle. Their tests do not depend on time. One that is `by_name` takes so long that it runs only if the user
+    names it.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Suite:
     by_name: bool = False
 
 
-#: Short ones first.
+#: In the order in which they start. Tests of limits and rates are last, when those alongside have ended.
 ALL = (
     Suite(lint.NAME, "ruff, mypy --strict, layers; guest/ builds without a warning", HOST, lint.run, alongside=True),
     Suite(pytest.NAME, "the tool's own tests", HOST, pytest.run, alongside=True),
@@ -62,27 +63,27 @@ ALL = (
     Suite(series.NAME, "ferry series check; each series compiles, if named after each patch", HOST, series.run),
     Suite(kunit.NAME, "the kernel's unit tests, with KASAN", "uml", kunit.run),
     Suite(kunit.NUMA_NAME, "the same on x86, with those that User-Mode Linux skips", "x86-numa", kunit.run_numa),
-    Suite(selftests.NAME, "kselftests: the control files, and pages moved in runs", "x86-numa", selftests.run,
-          also=(LOCAL,)),
-    Suite(memmap.NAME, "bind and unbind device memory while allocations fail", "x86-numa", memmap.run),
+    Suite(memmap.NAME, "bind and unbind device memory while allocations fail", "x86-numa", memmap.run, alongside=True),
     Suite(integrity.NAME, "every byte survives under stress, with each migrator", "x86-numa", integrity.run,
           also=(LOCAL,)),
     Suite(runs.NAME, "every byte survives when base pages move in runs", "x86-numa", runs.run, also=runs.ALSO),
     Suite(migrc.NAME, "no CPU reads stale data through a TLB entry whose flush was deferred", "x86-numa", migrc.run,
-          also=migrc.ALSO),
+          alongside=True, also=migrc.ALSO),
     Suite(migrc.FAULTS_NAME, "fault injection in migrc, which tests and checker must detect", "x86-numa",
-          migrc.run_faults, also=migrc.ALSO),
+          migrc.run_faults, alongside=True, also=migrc.ALSO),
     Suite(compaction.NAME, "compaction, demotion, contiguous allocation and hot-unplug together", "x86-tier",
-          compaction.run),
+          compaction.run, alongside=True),
     Suite(dma.FAULTS_NAME, "fault injection in DMA engines and their drivers", "x86-ptdma", dma.run_faults),
-    Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
     Suite(bench_smoke.NAME, "each benchmark, as short as it can be: samples, rows, table", "x86-numa", bench_smoke.run),
-    Suite(control.NAME, "any value in any control file at any time; limits; ferry ctl and metrics", "x86-numa",
-          control.run),
     Suite(module_switch.NAME, "switch migrators and runs, and unload mtcopy, under load", "x86-numa", module_switch.run,
           alongside=True),
     Suite(smoke.ARM64_NAME, "KUnit, selftests, integrity and module_switch, short, on arm64", smoke.ARM64_BOARD,
-          smoke.run_arm64),
+          smoke.run_arm64, alongside=True),
+    Suite(selftests.NAME, "kselftests: the control files, and pages moved in runs", "x86-numa", selftests.run,
+          also=(LOCAL,)),
+    Suite(dma.NAME, "DMA engines near each node: channels, limits, every byte", "zcu102", dma.run),
+    Suite(control.NAME, "any value in any control file at any time; limits; ferry ctl and metrics", "x86-numa",
+          control.run),
     Suite(kcsan.NAME, "no data race in our code, under the loads of the other suites", kcsan.BOARD, kcsan.run,
           by_name=True),
     Suite(outside.NAME, "programs that are not ours: nothing worse than on the unpatched kernel", "x86-numa",

@@ -198,7 +198,7 @@ static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 	struct folio *folio;
 	long pages = 0;
 
-	/* Direct reclaim does not queue: whoever has the mutex drains. */
+	/* Direct reclaim does not queue: the task with the mutex drains. */
 	if (cause == MIGRC_PRESSURE) {
 		if (!mutex_trylock(&migrc_drain_mutex))
 			return;

@@ -5,6 +5,7 @@
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/kthread.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
 #include <linux/page-isolation.h>
@@ -768,6 +769,80 @@ static void contiguous_allocation_drains(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, err, 0);
 	free_contig_range(start, pageblock_nr_pages);
 }
+
+/**
+ * struct late - a folio in a range whose migration ends during the allocation
+ * @folio:	the folio, in an LRU list until then
+ * @others:	another source for each drain until then, so that each frees
+ * @drains:	drains so far
+ */
+struct late {
+	struct folio *folio;
+	struct migrc_batch others[2];
+	unsigned int drains;
+};
+
+static void end_late_migration(struct late *late)
+{
+	struct migrc_batch batch = {
+		.sources = LIST_HEAD_INIT(batch.sources),
+	};
+
+	if (!folio_isolate_lru(late->folio))
+		return;
+	list_add(&late->folio->lru, &batch.sources);
+	folio_put(late->folio);
+	late->folio = NULL;
+	migrc_quarantine(&batch);
+}
+
+/* The first drain precedes the isolation, the second one follows it. */
+static void free_at_drain(struct list_head *folios)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct late *late = test->priv;
+
+	kunit_deactivate_static_stub(test, migrc_free);
+	migrc_free(folios);
+	if (late->drains++) {
+		end_late_migration(late);
+		return;
+	}
+	kunit_activate_static_stub(test, migrc_free, free_at_drain);
+	migrc_quarantine(&late->others[1]);
+}
+
+/* Another task's migration may end after the range was isolated. */
+static void contiguous_allocation_drains_twice(struct kunit *test)
+{
+	struct late late = {};
+	unsigned long start;
+	int err;
+
+	late.folio = folio_alloc(GFP_KERNEL, pageblock_order);
+	KUNIT_ASSERT_NOT_NULL(test, late.folio);
+	start = folio_pfn(late.folio);
+	KUNIT_ASSERT_EQ(test, mem_cgroup_charge(late.folio, NULL, GFP_KERNEL),
+			0);
+	folio_add_lru(late.folio);
+	lru_add_drain_all();
+	new_sources(test, 1, first_memory_node, &late.others[0]);
+	new_sources(test, 1, first_memory_node, &late.others[1]);
+	static_branch_inc(&migrc_used);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
+			0);
+	set_bound(test, pageblock_nr_pages + 1);
+	end_batch(test, &late.others[0]);
+	test->priv = &late;
+	kunit_activate_static_stub(test, migrc_free, free_at_drain);
+	err = alloc_contig_range(start, start + pageblock_nr_pages,
+				 ACR_FLAGS_NONE, GFP_KERNEL);
+	KUNIT_EXPECT_EQ(test, late.drains, 2);
+	KUNIT_EXPECT_NULL(test, late.folio);
+	KUNIT_EXPECT_EQ(test, err, 0);
+	if (!err)
+		free_contig_range(start, pageblock_nr_pages);
+}
 #endif
 
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
@@ -959,6 +1034,7 @@ static struct kunit_case migrc_cases[] = {
 #endif
 #ifdef CONFIG_CONTIG_ALLOC
 	KUNIT_CASE(contiguous_allocation_drains),
+	KUNIT_CASE(contiguous_allocation_drains_twice),
 #endif
 	KUNIT_CASE(reasons),
 	KUNIT_CASE(file_that_is_pinned_is_flushed),

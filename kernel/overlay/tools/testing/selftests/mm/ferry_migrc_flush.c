@@ -10,7 +10,9 @@
 
 #include "ferry_knobs.h"
 
-#define PAGES	64
+#define PAGES		64
+#define HUGE_PAGES	"../hugepages/hugepages-2048kB/nr_hugepages"
+#define VM		"../../../../proc/sys/vm/"
 
 static long long number(const char *name)
 {
@@ -83,27 +85,63 @@ TEST_F(deferred, avoided_is_net)
 	EXPECT_GE(drained, before);
 }
 
+/* Read-only memory, each second page of which is free. */
+static void fragment(struct __test_metadata *_metadata, char *memory,
+		     size_t bytes)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < bytes; at += 2 * page)
+		ASSERT_EQ(madvise(memory + at, page, MADV_DONTNEED), 0);
+	ASSERT_EQ(mprotect(memory, bytes, PROT_READ), 0);
+	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
+}
+
 /* Pages in quarantine do not merge, so compaction drains each pageblock. */
 TEST_F(deferred, compaction_drains)
 {
-	long page = sysconf(_SC_PAGESIZE);
 	long long before, ptes;
-	int fd;
 
-	for (size_t at = 0; at < self->bytes; at += 2 * page)
-		ASSERT_EQ(madvise(self->memory + at, page, MADV_DONTNEED), 0);
-	ASSERT_EQ(mprotect(self->memory, self->bytes, PROT_READ), 0);
-	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
+	fragment(_metadata, self->memory, self->bytes);
 	before = number("migrc/counters/flushed_compaction");
 	ptes = number("migrc/counters/ptes");
-	fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
-	if (fd < 0)
+	if (write_file(VM "compact_memory", "1"))
 		SKIP(return, "kernel without CONFIG_COMPACTION");
-	ASSERT_EQ(write(fd, "1", 1), 1);
-	close(fd);
 	if (number("migrc/counters/ptes") == ptes)
 		SKIP(return, "compaction moved no read-only page");
 	EXPECT_GT(number("migrc/counters/flushed_compaction"), before);
+}
+
+/* So does the compaction that an allocation of a huge page waits for. */
+TEST_F(deferred, compaction_for_huge_pages_drains)
+{
+	const size_t bytes = 128 << 20;
+	char proactiveness[16], huge[16], *memory;
+	long long flushes, ptes;
+
+	if (read_file(HUGE_PAGES, huge, sizeof(huge)) ||
+	    read_file(VM "compaction_proactiveness", proactiveness,
+		      sizeof(proactiveness)))
+		SKIP(return, "no huge pages of 2 MiB, or no compaction");
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(memory, MAP_FAILED);
+	ASSERT_EQ(madvise(memory, bytes, MADV_NOHUGEPAGE), 0);
+	memset(memory, 1, bytes);
+	fragment(_metadata, memory, bytes);
+	/* Other compaction has no order, and another reason to drain. */
+	EXPECT_EQ(write_file(VM "compaction_proactiveness", "0"), 0);
+	flushes = number("migrc/counters/flushed_compaction");
+	ptes = number("migrc/counters/ptes");
+	EXPECT_EQ(write_file(HUGE_PAGES, "100000"), 0);
+	flushes = number("migrc/counters/flushed_compaction") - flushes;
+	ptes = number("migrc/counters/ptes") - ptes;
+	EXPECT_EQ(write_file(HUGE_PAGES, huge), 0);
+	EXPECT_EQ(write_file(VM "compaction_proactiveness", proactiveness), 0);
+	munmap(memory, bytes);
+	if (!ptes)
+		SKIP(return, "compaction moved no read-only page");
+	EXPECT_GT(flushes, 0);
 }
 
 TEST_HARNESS_MAIN
