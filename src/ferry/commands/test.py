@@ -93,8 +93,8 @@ def run_suites(chosen: Sequence[Suite], context: Context) -> list[SuiteRun]:
             done |= {suite.name: run_suite(suite, context) for suite in chosen if suite.alone}
         except BaseException:
             waiting.clear()
-            thread.shutdown(wait=False, cancel_futures=True)
-            proc.end_all()
+            if beside:
+                proc.end_all()
             raise
     return [done[suite.name] for suite in chosen]
 
