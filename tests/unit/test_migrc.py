@@ -76,7 +76,7 @@ def test_every_test_also_runs_while_pages_move_in_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("board", "thorough", "rounds"), [
-    ("x86-numa", False, 12), ("x86-numa", True, 1000), ("zcu102", False, 12), ("zcu102", True, 200)])
+    ("x86-numa", False, 8), ("x86-numa", True, 1000), ("zcu102", False, 8), ("zcu102", True, 200)])
 def test_rounds(tmp_path: Path, board: str, thorough: bool, rounds: int) -> None:
     for job in migrc.jobs(context(tmp_path, board, thorough=thorough))[:2]:
         assert f"--rounds {rounds} " in job.command and "--machine" in job.command and "--ktap" in job.command

@@ -14,7 +14,7 @@ from ferry.vm import guest_programs, qemu
 NAME = "memmap"
 #: Bindings of each device; fewer if the user does not name the suite.
 ROUNDS = 250
-SHORT_ROUNDS = 20
+SHORT_ROUNDS = 10
 DEVICES = 7
 #: The slowest that a round on the debug kernel may be.
 ROUND_S = 2

@@ -25,7 +25,7 @@ ALSO = ("zcu102",)
 THOROUGH_ROUNDS = 1000
 #: On a board with a far slower guest.
 FOREIGN_ROUNDS = 200
-ROUNDS = 12
+ROUNDS = 8
 #: The slowest average round of a test: that of pressure on a busy host, and on a foreign board that of ksm, too.
 ROUND_S = 4
 FOREIGN_ROUND_S = 5
