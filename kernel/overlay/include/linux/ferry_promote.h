@@ -7,6 +7,12 @@
 #if defined(CONFIG_FERRY) && defined(CONFIG_NUMA_BALANCING)
 
 bool __ferry_promote(struct folio *folio, int node);
+void ferry_promote_drain(void);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+extern unsigned long ferry_promote_delay;
+void ferry_take_alike(struct list_head *from, struct list_head *to);
+#endif
 
 /**
  * ferry_promote() - let a misplaced folio migrate later, together with others
@@ -24,6 +30,8 @@ static inline bool ferry_promote(struct folio *folio, int node)
 }
 
 #else
+
+static inline void ferry_promote_drain(void) { }
 
 static inline bool ferry_promote(struct folio *folio, int node)
 {

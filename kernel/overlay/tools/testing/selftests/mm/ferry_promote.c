@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * NUMA balancing migrates folios in batches if a migrator is selected for it:
- * all of them arrive, with their content, and share batches.
+ * all of them arrive, with their content, and share batches. The scheduler
+ * counts them as migrated for the task.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -47,6 +48,21 @@ static long long stat(const char *name)
 
 	snprintf(path, sizeof(path), STATS "%s", name);
 	return read_file(path, value, sizeof(value)) ? -1 : atoll(value);
+}
+
+/* As the scheduler counts them; -1 if it does not. */
+static long long migrated_for_task(void)
+{
+	FILE *file = fopen("/proc/self/sched", "r");
+	long long pages = -1;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "numa_pages_migrated", 19))
+			pages = atoll(strchr(line, ':') + 1);
+	if (file)
+		fclose(file);
+	return pages;
 }
 
 /* Ask for the node of each page, or move the pages to a node. */
@@ -113,6 +129,7 @@ FIXTURE_TEARDOWN(promote)
 TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 {
 	long long batches = stat("batches") + stat("rejected");
+	long long migrated = migrated_for_task();
 	size_t wrong = 0, arrived = 0;
 	time_t end = time(NULL) + SECONDS;
 
@@ -128,6 +145,9 @@ TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 	EXPECT_GE(arrived, BYTES / 4096 / 2);
 	/* A hinting fault of its own would have a batch of one folio. */
 	EXPECT_LT(batches, (long long)arrived / 8);
+	if (migrated >= 0)
+		EXPECT_GE(migrated_for_task() - migrated,
+			  (long long)arrived / 2);
 }
 
 TEST_HARNESS_MAIN
