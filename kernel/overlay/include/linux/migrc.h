@@ -83,7 +83,8 @@ enum migrc_seen {
  *		dereferenced
  * @begun:	migrc_batch_begin() initialised the batch
  * @flushed:	a folio of the batch was flushed as without migrc
- * @mixed:	a folio was deferred in part; migrc_batch_flush() flushes it
+ * @mixed:	a folio was deferred in part; no more are deferred
+ * @unflushed:	migrc_batch_flush() must still flush such folios
  */
 struct migrc_batch {
 #ifdef CONFIG_MIGRC
@@ -97,6 +98,7 @@ struct migrc_batch {
 	bool begun;
 	bool flushed;
 	bool mixed;
+	bool unflushed;
 	unsigned int ipis;
 	const struct mm_struct *mm;
 #endif
@@ -243,6 +245,7 @@ static inline void migrc_batch_begin(struct migrc_batch *batch,
 	/* If migrc is used from now on, nothing else of the batch is used */
 	batch->begun = false;
 	batch->mixed = false;
+	batch->unflushed = false;
 	batch->seen = 0;
 }
 
@@ -330,8 +333,10 @@ static inline void migrc_folio_not_migrated(struct migrc_batch *batch)
  */
 static inline void migrc_batch_flush(struct migrc_batch *batch)
 {
-	if (batch->mixed)
-		__migrc_batch_flush();
+	if (!batch->unflushed)
+		return;
+	batch->unflushed = false;
+	__migrc_batch_flush();
 }
 
 /**

@@ -20,6 +20,9 @@
  * A task that was late migrates as much as was due until then, but no more than
  * is due in FERRY_BURST_NS.
  *
+ * A worker has no limit, but is charged: other tasks wait for it. That of
+ * cpusets holds up each task that writes cpuset.mems, unkillably.
+ *
  * Callers that must not sleep for long (compaction, demotion, offlining, NUMA
  * balancing) have no limit. NUMA balancing and DAMON have limits of their own,
  * numa_balancing_promote_rate_limit_MBps and the quotas of a scheme.
@@ -147,7 +150,8 @@ void ferry_charge(enum migrate_reason reason, u64 bytes)
 /* Return how long a task must sleep now. */
 static s64 ferry_pause_ns(const struct ferry_rate_limit *limit)
 {
-	if (!READ_ONCE(limit->max_bytes_per_s))
+	if (!READ_ONCE(limit->max_bytes_per_s) ||
+	    current->flags & PF_WQ_WORKER)
 		return 0;
 	return atomic64_read(&limit->due) - ktime_get_ns();
 }

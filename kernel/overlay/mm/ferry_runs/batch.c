@@ -371,6 +371,9 @@ static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 		return false;
 	if (!batch->nr_unmapped)
 		batch->locked = local_clock();
+	/* As in __ferry_get_destination(): the time of its limit begins. */
+	if (batch->gather->active && !batch->gather->start)
+		batch->gather->start = batch->locked;
 	if (!ferry_lock_run(batch, &run))
 		return true;
 	if (ferry_get_mapping(&run))

@@ -172,6 +172,7 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 	if ((seen & (MIGRC_SEEN_WRITABLE | MIGRC_SEEN_REFUSED)) ||
 	    (!folio_test_anon(src) && !migrc_file_commit(src))) {
 		batch->mixed = true;
+		batch->unflushed = true;
 		batch->flushed = true;
 		return 0;
 	}

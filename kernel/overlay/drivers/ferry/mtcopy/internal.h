@@ -46,5 +46,7 @@ extern const struct attribute_group *mtcopy_groups[];
 
 /* main.c */
 int mtcopy_copy(struct ferry_batch *batch);
+bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor,
+			 u64 *start);
 
 #endif /* _FERRY_MTCOPY_INTERNAL_H */

@@ -51,6 +51,7 @@
  * of the worker pool.
  */
 
+#include <kunit/visibility.h>
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/ferry.h>
@@ -157,29 +158,37 @@ static size_t mtcopy_claim(struct mtcopy_job *job, unsigned int *cursor)
 }
 
 /*
- * As mtcopy_claim(), and ferry_mtcopy_end() waits for the copy. Its time begins
- * at *start, and the next one's when this one ends.
+ * Asked with preemption off: the end of that reschedules, after which no flag
+ * is left. The lazy one is set if a task of the same class wants the CPU.
  */
-static bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor,
-				u64 *start)
+static bool mtcopy_cpu_is_wanted(void)
+{
+	return need_resched() || test_thread_flag(TIF_NEED_RESCHED_LAZY);
+}
+
+/*
+ * As mtcopy_claim(), and ferry_mtcopy_end() waits for the copy. Its time begins
+ * at *start, or now. Return whether the helper may claim another.
+ */
+VISIBLE_IF_KUNIT bool mtcopy_helper_chunk(struct mtcopy_job *job,
+					  unsigned int *cursor, u64 *start)
 {
 	bool more;
-	u64 end;
 
 	/* The caller spins until the chunk is copied. */
 	guard(preempt)();
+	if (!*start)
+		*start = local_clock();
 	atomic_inc(&job->copying);
 	/* Before the claim, which is fully ordered: see the DOC block. */
 	smp_mb__after_atomic();
 	more = mtcopy_claim(job, cursor);
-	if (more) {
-		end = local_clock();
-		atomic64_add(end - *start, &job->helper_ns);
-		*start = end;
-	}
+	if (more)
+		atomic64_add(local_clock() - *start, &job->helper_ns);
+	*start = 0;
 	/* Pairs with the acquire in ferry_mtcopy_end(). */
 	atomic_dec_return_release(&job->copying);
-	return more;
+	return more && !mtcopy_cpu_is_wanted();
 }
 
 static void mtcopy_work(struct work_struct *work)
@@ -189,8 +198,7 @@ static void mtcopy_work(struct work_struct *work)
 	unsigned int cursor = 0;
 	u64 start = local_clock();
 
-	while (mtcopy_helper_chunk(helper->job, &cursor, &start) &&
-	       !need_resched())
+	while (mtcopy_helper_chunk(helper->job, &cursor, &start))
 		;
 	mtcopy_helper_end(helper);
 }

@@ -6,6 +6,7 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
+#include <linux/workqueue.h>
 
 #include "../internal.h"
 
@@ -228,6 +229,28 @@ static void limit_is_obeyed(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
+static void throttle_worker(struct work_struct *work)
+{
+	ferry_throttle(MR_SYSCALL);
+}
+
+/* Tasks wait for a worker, that of cpusets for one. */
+static void limit_spares_workers(struct kunit *test)
+{
+	u64 start = ktime_get_ns();
+	struct work_struct work;
+
+	INIT_WORK_ONSTACK(&work, throttle_worker);
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	ferry_charge(MR_SYSCALL, 4 * SZ_1M);
+	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_SYSCALL));
+	queue_work(system_dfl_wq, &work);
+	flush_work(&work);
+	destroy_work_on_stack(&work);
+	KUNIT_EXPECT_LT(test, ktime_get_ns() - start, NSEC_PER_SEC);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+}
+
 /* The slice has the size that makes pauses neither long nor short. */
 static void slice_follows_pause(struct kunit *test)
 {
@@ -271,6 +294,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_unregister),
 	KUNIT_CASE(reasons_long_lists),
 	KUNIT_CASE(limit_is_obeyed),
+	KUNIT_CASE(limit_spares_workers),
 	KUNIT_CASE(slice_follows_pause),
 	KUNIT_CASE(slice_is_of_the_reason),
 	{}

@@ -630,10 +630,13 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 	batch.mixed = false;
 	KUNIT_EXPECT_TRUE(test, __migrc_try_defer_pte(folio, &vma, pte));
 	current->migrc_batch = outer;
-	batch.mixed = true;
 	migrc_mm_defer(vma.vm_mm, ptep);
 	migrc_batch_flush(&batch);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(vma.vm_mm));
+	/* Each part of a batch in runs asks. */
+	migrc_mm_defer(vma.vm_mm, ptep);
+	migrc_batch_flush(&batch);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(vma.vm_mm));
 	/* Its folios are locked, so this is not the time to free. */
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 1);
 }

@@ -334,6 +334,27 @@ static void mtcopy_late_helper_delays_nothing(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, job);
 }
 
+/* A task that becomes runnable on a helper's CPU waits for one chunk. */
+static void mtcopy_helper_leaves(struct kunit *test)
+{
+	struct ferry_batch *batch = mtcopy_batch(test);
+	struct mtcopy_job *job = ferry_mtcopy_begin(batch, 0);
+	unsigned int cursor = 0;
+	u64 start = 0;
+	bool more;
+
+	KUNIT_ASSERT_NOT_NULL(test, job);
+	ferry_mtcopy_start(job);
+	scoped_guard(preempt) {
+		set_thread_flag(TIF_NEED_RESCHED_LAZY);
+		more = mtcopy_helper_chunk(job, &cursor, &start);
+	}
+	KUNIT_EXPECT_FALSE(test, more);
+	KUNIT_EXPECT_GT(test, ferry_mtcopy_step(job), 0);
+	ferry_mtcopy_end(job);
+	mtcopy_batch_free(batch);
+}
+
 struct mtcopy_racer {
 	struct ferry_batch *batch;
 	struct completion done;
@@ -491,6 +512,7 @@ static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_nontemporal_words),
 	KUNIT_CASE(mtcopy_no_late_writes),
 	KUNIT_CASE(mtcopy_late_helper_delays_nothing),
+	KUNIT_CASE(mtcopy_helper_leaves),
 	KUNIT_CASE(mtcopy_many_callers),
 	KUNIT_CASE(mtcopy_helpers_idle),
 	KUNIT_CASE(mtcopy_search_bounded),
