@@ -46,7 +46,9 @@ extern const struct attribute_group *mtcopy_groups[];
 
 /* main.c */
 int mtcopy_copy(struct ferry_batch *batch);
+#if IS_ENABLED(CONFIG_KUNIT)
 bool mtcopy_helper_chunk(struct mtcopy_job *job, unsigned int *cursor,
 			 u64 *start);
+#endif
 
 #endif /* _FERRY_MTCOPY_INTERNAL_H */
