@@ -77,53 +77,19 @@ def test_a_board_that_cannot_be_here_is_skipped_with_its_reason(monkeypatch: pyt
     assert cli.main(["boot", "--board", "zcu102"]) == 4
 
 
-def test_suites_run_two_at_a_time_and_keep_their_place(tmp_path: Path) -> None:
+def test_suites_alongside_run_beside_the_others_and_keep_their_place(tmp_path: Path) -> None:
     meet = threading.Barrier(2, timeout=10)
 
     def meeting(context: Context) -> list[Result]:
         meet.wait()
         return [GOOD]
 
-    chosen = [Suite("one", "", "", meeting), Suite("other", "", "", meeting)]
+    chosen = [Suite("long", "", "", meeting, alongside=True), Suite("other", "", "", meeting)]
     done = test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
-    assert [(suite.name, suite.results) for suite in done] == [("one", [GOOD]), ("other", [GOOD])]
+    assert [(suite.name, suite.results) for suite in done] == [("long", [GOOD]), ("other", [GOOD])]
 
 
-def test_nothing_runs_beside_a_suite_that_is_alone(tmp_path: Path) -> None:
-    running: list[str] = []
-
-    def slow(context: Context) -> list[Result]:
-        running.append("slow")
-        time.sleep(0.2)
-        running.remove("slow")
-        return [GOOD]
-
-    def alone(context: Context) -> list[Result]:
-        assert not running
-        return [GOOD]
-
-    chosen = [Suite("rates", "", "", alone, alone=True), Suite("slow", "", "", slow), Suite("other", "", "", slow)]
-    done = test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
-    assert [(suite.name, suite.results) for suite in done] == [(suite.name, [GOOD]) for suite in chosen]
-
-
-def test_an_error_beside_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proc, "_ended", threading.Event())
-    begun = threading.Event()
-
-    def usage(context: Context) -> list[Result]:
-        if begun.is_set():
-            raise UsageError("made up")
-        begun.set()
-        time.sleep(0.1)
-        return [GOOD]
-
-    chosen = [Suite(name, "", "", usage) for name in ("one", "two", "three")]
-    with pytest.raises(UsageError, match="made up"):
-        test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
-
-
-def test_an_interruption_ends_what_runs_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_ends_what_runs_alongside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proc, "_ended", threading.Event())
     started = threading.Event()
 
@@ -136,10 +102,7 @@ def test_an_interruption_ends_what_runs_beside(tmp_path: Path, monkeypatch: pyte
         assert started.wait(10)
         raise KeyboardInterrupt
 
-    def either(context: Context) -> list[Result]:
-        return (interrupted if threading.current_thread() is threading.main_thread() else sleeps)(context)
-
-    chosen = [Suite("one", "", "", either), Suite("other", "", "", either)]
+    chosen = [Suite("long", "", "", sleeps, alongside=True), Suite("other", "", "", interrupted)]
     before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         test.run_suites(chosen, Context(boards.load("x86-numa"), tmp_path))
@@ -192,8 +155,8 @@ def test_choosing() -> None:
     assert names("kunit,lint", None, False) == ["lint", "kunit"]
     assert names(None, "uml", False) == ["kunit"]
     assert names(None, "x86-numa", False) == [
-        "kunit-numa", "migrc-faults", "bench-smoke", "migrc", "module_switch", "integrity", "runs", "memmap",
-        "selftests", "control"]
+        "kunit-numa", "selftests", "memmap", "integrity", "runs", "migrc", "migrc-faults", "bench-smoke",
+        "control", "module_switch"]
     assert names(None, None, True) == ["pytest", "kunit", "smoke"]
     assert [(suite.name, suite.board) for suite in test.choose("migrc", "zcu102", False)] == [("migrc", "zcu102")]
     assert [suite.board for suite in test.choose("migrc", None, False)] == ["x86-numa"]

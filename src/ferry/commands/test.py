@@ -10,7 +10,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -74,29 +73,17 @@ def choose(named: str | None, board: str | None, quick: bool) -> list[Suite]:
 
 
 def run_suites(chosen: Sequence[Suite], context: Context) -> list[SuiteRun]:
-    """Two suites at a time, then those that are `alone`; the results are in the order of `chosen`."""
-    waiting = deque(suite for suite in chosen if not suite.alone)
-    done: dict[str, SuiteRun] = {}
-
-    def take() -> None:
-        with suppress(IndexError):
-            while True:
-                suite = waiting.popleft()
-                done[suite.name] = run_suite(suite, context)
-
+    """One suite after the other, except that those `alongside` run in a thread of their own."""
     with ThreadPoolExecutor(1, initializer=progress.into_background) as thread:
-        beside = [thread.submit(take)] if len(waiting) > 1 else []
+        waiting = {suite.name: thread.submit(run_suite, suite, context) for suite in chosen if suite.alongside}
         try:
-            take()
-            for future in beside:
-                future.result()
-            done |= {suite.name: run_suite(suite, context) for suite in chosen if suite.alone}
+            done = {suite.name: run_suite(suite, context) for suite in chosen if not suite.alongside}
+            return [done.get(suite.name) or waiting[suite.name].result() for suite in chosen]
         except BaseException:
-            waiting.clear()
-            if beside:
+            if waiting:
+                thread.shutdown(wait=False, cancel_futures=True)
                 proc.end_all()
             raise
-    return [done[suite.name] for suite in chosen]
 
 
 def run_suite(suite: Suite, context: Context) -> SuiteRun:
