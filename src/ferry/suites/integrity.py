@@ -44,7 +44,7 @@ def run(context: Context) -> list[Result]:
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
     """One job for each migrator and kind of store; with `quick` only the one that exercises the most code.
 
-    Unless the user names the suite, that one is left to the suite `runs`, which has it, too.
+    Unless the user names the suite, that one is left to the suites `arm64`, and `runs`, where base pages move in runs.
     """
     two = _mtcopy(context, kernel, 2, "never")
     if context.quick:

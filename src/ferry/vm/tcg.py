@@ -7,11 +7,10 @@ Stale int3: to change running code, the kernel first replaces it by a breakpoint
 on another CPU after the kernel has removed it. Then the kernel's handler does not know the address, and the guest stops
 with "Oops: int3".
 
-Stale memory map: an entry of TCG's TLB for device memory holds the index of a section in the memory map. When one CPU
-moves a PCI device's BAR, QEMU exchanges the map before the other CPUs flush their TLBs, so an access of theirs to
-another device (their APIC, say) can reach the wrong one. QEMU stops by an assertion if that device cannot have been
-asked for such an access: "msix_table_mmio_write: Assertion `addr + size <= ...' failed". Seen while the kernel sizes
-the BARs, thus before init.
+Stale memory map: QEMU stops by an assertion, "msix_table_mmio_write: Assertion `addr + size <= ...' failed", seen while
+the kernel sizes the BARs of PCI devices, thus before init. The likely cause, not proved here: an entry of TCG's TLB for
+device memory holds the index of a section in the memory map, and QEMU exchanges the map before the other CPUs flush
+their TLBs, so an access of theirs (to the APIC, say) reaches the wrong device.
 """
 
 from __future__ import annotations
@@ -33,11 +32,14 @@ def stale_int3(board: Board, kernel: Kernel, console: Path | None) -> bool:
 
 def fault_before_init(board: Board, kernel: Kernel, console: Path | None) -> str | None:
     """The fault of TCG that stopped the boot before init started, and thus before any test did; None: another cause."""
-    if console is None or not console.is_file() or "as init process" in console.read_text(errors="replace"):
+    text = console.read_text(errors="replace") if console is not None and console.is_file() else ""
+    if "as init process" in text:
         return None
     if stale_int3(board, kernel, console):
         return "a stale int3"
-    return "a stale memory map" if _threaded(board, kernel) and _asserted(console) else None
+    last = text.rstrip().rpartition("\n")[2]
+    asserted = last.startswith("qemu-system-") and "msix_table_mmio_write: Assertion" in last
+    return "a stale memory map" if asserted and _threaded(board, kernel) else None
 
 
 def _threaded(board: Board, kernel: Kernel) -> bool:
@@ -47,8 +49,3 @@ def _threaded(board: Board, kernel: Kernel) -> bool:
 def _reported(console: Path) -> bool:
     found = splat.scan(console.read_text(errors="replace")) if console.is_file() else []
     return bool(found) and "Oops: int3" in found[0].text
-
-
-def _asserted(console: Path) -> bool:
-    last = console.read_text(errors="replace").rstrip().rpartition("\n")[2]
-    return last.startswith("qemu-system-") and "msix_table_mmio_write: Assertion" in last
