@@ -202,7 +202,7 @@ void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
 
 unsigned long ferry_get_rate_limit(enum migrate_reason reason);
 bool __ferry_must_wait(enum migrate_reason reason);
-int __ferry_throttle(enum migrate_reason reason);
+int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm);
 unsigned long __ferry_slice_next(struct ferry_slice *slice,
 				 enum migrate_reason reason, unsigned long nr);
 
@@ -499,16 +499,20 @@ static inline bool ferry_must_wait(enum migrate_reason reason)
 
 /**
  * ferry_throttle() - sleep until the limit of a reason allows more
- * @reason: MR_SYSCALL or MR_DAMON
+ * @reason:	MR_SYSCALL or MR_DAMON
+ * @mm:		address space that is migrated, whose mm_users has a reference
+ *		of the caller; NULL for several
  *
  * Context: process context, no lock held and no folio isolated. May sleep for
  * long.
- * Return: 0, or -EINTR if a fatal signal is pending and the time has not come.
+ * Return: 0, or if the time has not come -EINTR for a fatal signal, or -ESRCH if
+ * no process has @mm any more.
  */
-static inline int ferry_throttle(enum migrate_reason reason)
+static inline int ferry_throttle(enum migrate_reason reason,
+				 struct mm_struct *mm)
 {
 	if (static_branch_unlikely(&ferry_throttled))
-		return __ferry_throttle(reason);
+		return __ferry_throttle(reason, mm);
 	return 0;
 }
 
@@ -618,7 +622,8 @@ static inline bool ferry_must_wait(enum migrate_reason reason)
 	return false;
 }
 
-static inline int ferry_throttle(enum migrate_reason reason)
+static inline int ferry_throttle(enum migrate_reason reason,
+				 struct mm_struct *mm)
 {
 	return 0;
 }

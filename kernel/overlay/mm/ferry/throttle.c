@@ -6,7 +6,9 @@
  * migrate_pages() charges the pages that it moved: ferry_charge() moves the
  * time at which the next bytes are due. ferry_throttle() lets a task sleep
  * until that time before it looks for the next folios. So nothing is isolated
- * or locked during the sleep, and a fatal signal ends it at once.
+ * or locked during the sleep, and a fatal signal ends it at once. So does the
+ * death of the process whose memory is migrated: the task that migrates has the
+ * last reference to the address space, which then keeps its memory from all.
  *
  * A task looks for a slice of folios at a time, so that the memory bandwidth is
  * not its alone for long. A slice has a cost of its own, since it ends in a
@@ -15,7 +17,7 @@
  * ferry_slice_next() has the next slice twice as large if the pause was short,
  * and half as large if it was long. migrate_pages(2) and the moves of cpusets
  * count it in address space, FERRY_SLICE_BYTES. DAMON sleeps after each of its
- * regions.
+ * regions, outside the time that it counts for the quota of a scheme.
  *
  * A task that was late migrates as much as was due until then, but no more than
  * is due in FERRY_BURST_NS.
@@ -167,7 +169,13 @@ static bool ferry_must_stop(void)
 	       (current->flags & PF_KTHREAD && kthread_should_stop());
 }
 
-int __ferry_throttle(enum migrate_reason reason)
+/* The caller has a reference, and each thread of the process has one. */
+static bool ferry_is_dead(struct mm_struct *mm)
+{
+	return mm && atomic_read(&mm->mm_users) == 1;
+}
+
+int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
 	u64 start = ktime_get_ns();
@@ -175,14 +183,17 @@ int __ferry_throttle(enum migrate_reason reason)
 	s64 ns;
 
 	might_sleep();
-	while ((ns = ferry_pause_ns(limit)) > 0 && !ferry_must_stop()) {
+	while ((ns = ferry_pause_ns(limit)) > 0 && !ferry_must_stop() &&
+	       !ferry_is_dead(mm)) {
 		pause = ns_to_ktime(min(ns, FERRY_PAUSE_NS));
 		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
 		schedule_hrtimeout_range(&pause, NSEC_PER_MSEC,
 					 HRTIMER_MODE_REL);
 	}
 	atomic64_add(ktime_get_ns() - start, &limit->slept_ns);
-	return ns > 0 ? -EINTR : 0;
+	if (ns <= 0)
+		return 0;
+	return ferry_must_stop() ? -EINTR : -ESRCH;
 }
 
 unsigned long __ferry_slice_next(struct ferry_slice *slice,

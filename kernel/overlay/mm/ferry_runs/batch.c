@@ -105,14 +105,17 @@ static void ferry_leave_source(struct ferry_runs_batch *batch,
 	batch->counts[cause]++;
 }
 
-/* alloc_migration_target() for sources of one zone, at once if possible. */
+/*
+ * alloc_migration_target() for sources of one zone, at once if possible. It
+ * does not reclaim: that is for the caller's own function, which comes next.
+ */
 static unsigned int ferry_alloc_bulk(struct ferry_run *run,
 				     const struct migration_target_control *mtc)
 {
 	struct page **pages = (struct page **)run->dst;
 	struct folio *src = run->src[0];
 	int nid = mtc->nid == NUMA_NO_NODE ? folio_nid(src) : mtc->nid;
-	gfp_t gfp = mtc->gfp_mask;
+	gfp_t gfp = (mtc->gfp_mask & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN;
 
 	if (folio_zonenum(src) == ZONE_MOVABLE)
 		gfp |= __GFP_HIGHMEM;
@@ -259,15 +262,16 @@ static noinline_for_stack void ferry_alloc_batch(struct ferry_runs_batch *batch,
 
 /*
  * Take the destinations that ferry_alloc_batch() allocated, or allocate them
- * now. The sources without one do not belong to the run. Return whether any do.
+ * now. The sources without one do not belong to the run. Return whether there
+ * is one for each source.
  */
 static bool ferry_get_targets(struct ferry_runs_batch *batch,
 			      struct ferry_run *run)
 {
-	unsigned int i, nr = 0;
+	unsigned int i, wanted = run->nr, nr = 0;
 
 	if (batch->gather->active) {
-		for (; nr < run->nr; nr++) {
+		for (; nr < wanted; nr++) {
 			run->dst[nr] = ferry_take_destination(batch->gather,
 							      run->src[nr]);
 			if (!run->dst[nr])
@@ -275,12 +279,12 @@ static bool ferry_get_targets(struct ferry_runs_batch *batch,
 		}
 	} else {
 		nr = ferry_alloc_targets(batch, run);
-		for (i = nr; i < run->nr; i++)
+		for (i = nr; i < wanted; i++)
 			ferry_leave_source(batch, run->src[i],
 					   FERRY_RUN_NO_MEMORY);
 	}
 	run->nr = nr;
-	return nr;
+	return nr == wanted;
 }
 
 static void ferry_undo_run(struct ferry_runs_batch *batch,
@@ -358,16 +362,18 @@ static bool ferry_get_mapping(struct ferry_run *run)
 	return run->anon_vma;
 }
 
-/* Unmap the next run of the list. Return whether it has destinations. */
+/* Unmap the next run of the list. Return whether the next may have memory. */
 static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 			     struct list_head *sorted)
 {
 	struct ferry_run run __uninitialized;	/* 1 KiB */
+	bool more;
 
 	cond_resched();
 	ferry_find_run(&run, list_first_entry(sorted, struct folio, lru),
 		       sorted);
-	if (!ferry_get_targets(batch, &run))
+	more = ferry_get_targets(batch, &run);
+	if (!run.nr)
 		return false;
 	if (!batch->nr_unmapped)
 		batch->locked = local_clock();
@@ -375,12 +381,12 @@ static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 	if (batch->gather->active && !batch->gather->start)
 		batch->gather->start = batch->locked;
 	if (!ferry_lock_run(batch, &run))
-		return true;
+		return more;
 	if (ferry_get_mapping(&run))
 		ferry_unmap_locked(batch, &run);
 	else
 		ferry_undo_run(batch, &run, FERRY_RUN_UNSUPPORTED);
-	return true;
+	return more;
 }
 
 static void ferry_learn(u64 *mean, u64 ns)

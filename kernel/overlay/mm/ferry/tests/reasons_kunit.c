@@ -4,6 +4,7 @@
 #include <kunit/test.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
 #include <linux/workqueue.h>
@@ -215,7 +216,7 @@ static void limit_is_obeyed(struct kunit *test)
 	ferry_charge(MR_DAMON, SZ_256K);
 	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_DAMON));
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
-	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_DAMON), 0);
+	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_DAMON, NULL), 0);
 	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 100 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - slept,
 			50 * NSEC_PER_MSEC);
@@ -231,7 +232,7 @@ static void limit_is_obeyed(struct kunit *test)
 
 static void throttle_worker(struct work_struct *work)
 {
-	ferry_throttle(MR_SYSCALL);
+	ferry_throttle(MR_SYSCALL, NULL);
 }
 
 /* Tasks wait for a worker, that of cpusets for one. */
@@ -249,6 +250,22 @@ static void limit_spares_workers(struct kunit *test)
 	destroy_work_on_stack(&work);
 	KUNIT_EXPECT_LT(test, ktime_get_ns() - start, NSEC_PER_SEC);
 	ferry_set_rate_limit(MR_SYSCALL, 0);
+}
+
+/* The memory of a dead process is not kept for the limit. */
+static void limit_frees_the_dead(struct kunit *test)
+{
+	struct mm_struct *mm = mm_alloc();
+	u64 start = ktime_get_ns();
+
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_SYSCALL, mm), 0);
+	ferry_charge(MR_SYSCALL, 4 * SZ_1M);
+	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_SYSCALL, mm), -ESRCH);
+	KUNIT_EXPECT_LT(test, ktime_get_ns() - start, NSEC_PER_SEC);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+	mmput(mm);
 }
 
 /* The slice has the size that makes pauses neither long nor short. */
@@ -295,6 +312,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_long_lists),
 	KUNIT_CASE(limit_is_obeyed),
 	KUNIT_CASE(limit_spares_workers),
+	KUNIT_CASE(limit_frees_the_dead),
 	KUNIT_CASE(slice_follows_pause),
 	KUNIT_CASE(slice_is_of_the_reason),
 	{}

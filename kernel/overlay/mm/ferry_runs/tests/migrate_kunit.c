@@ -26,6 +26,7 @@ struct caller {
 	int nid;
 	unsigned int may_alloc;
 	unsigned int allocated;
+	unsigned int failed;
 	unsigned int put;
 };
 
@@ -34,8 +35,10 @@ static struct folio *caller_alloc(struct folio *src, unsigned long private)
 	struct caller *caller = (struct caller *)private;
 	struct folio *folio;
 
-	if (caller->allocated == caller->may_alloc)
+	if (caller->allocated == caller->may_alloc) {
+		caller->failed++;
 		return NULL;
+	}
 	folio = __folio_alloc_node(GFP_HIGHUSER_MOVABLE, 0, caller->nid);
 	caller->allocated += !!folio;
 	return folio;
@@ -298,6 +301,8 @@ static void allocation_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ferry_test_stat(FERRY_RUN_MOVED) - moved, 70);
 	KUNIT_EXPECT_EQ(test, count_on_node(test, start, 1), 70);
 	KUNIT_EXPECT_EQ(test, caller.put, 0);
+	/* The runs' last, and the one with which migrate_pages() gives up */
+	KUNIT_EXPECT_EQ(test, caller.failed, 2);
 }
 
 /* Hold a reference to every other page, or drop it. */
