@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ferry.bench import copy
+from ferry.boards import Board
 from ferry.commands import cli
 from ferry.results.document import SCHEMA, Document, Row, label
 
@@ -67,3 +68,24 @@ def test_the_verb_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(copy.guest_samples, "kunit_lines", lambda *words: console(NS))
     assert cli.main(["bench", "copy", "--format", "json", "--out", str(tmp_path / "run")]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]
+
+
+def test_the_guest_has_the_cpus_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    booted: list[int] = []
+
+    def kunit_lines(board: Board, *words: object) -> list[str]:
+        booted.append(board.cpus)
+        return console(NS)
+
+    monkeypatch.setattr(copy.build, "build", lambda board, kernel: SimpleNamespace(key=kernel, image=tmp_path, base=""))
+    monkeypatch.setattr(copy.guest_samples, "kunit_lines", kunit_lines)
+    for number, words in enumerate(([], ["--cpus", "16"])):
+        assert cli.main(["bench", "copy", *words, "--out", str(tmp_path / str(number))]) == 0
+    assert booted == [2, 16]
+
+
+@pytest.mark.parametrize("number", ["1", "17", "0", "-2", "many"])
+def test_a_number_of_cpus_that_no_kernel_has_is_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        cli.main(["bench", "copy", f"--cpus={number}"])
+    assert error.value.code == 2 and "is no number from 2 to 16" in capsys.readouterr().err

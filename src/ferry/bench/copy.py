@@ -2,12 +2,14 @@
 """`ferry bench copy`: how fast the copy engine copies folios at the host's native speed, beside two limits.
 
 The KUnit suite `ferry_copy_bench` makes the samples inside the kernel, booted as User-Mode Linux. The limits are plain
-memcpy on one thread, and plain threads that copy the same bytes without any migration around them.
+memcpy on one thread, and plain threads that copy the same bytes without any migration around them. Both threads and
+mtcopy have 2, 4, 8 and 16 threads, as far as the guest has CPUs.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ BASELINE = "memcpy"
 THREADS = "threads"
 
 SAMPLE = "ferry_copy_sample: "
+#: As many as the board's kernel can have: CONFIG_NR_CPUS in kernel/configs/uml.config.
+MAX_CPUS = 16
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,29 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="copy folios at native speed, beside memcpy and plain threads")
     parser.add_argument("--board", default="uml", choices=("uml",), help="default: uml")
+    parser.add_argument("--cpus", type=cpus, default=0, metavar="N",
+                        help=f"CPUs of the guest, 2 to {MAX_CPUS}, and so the most threads; default: the board's, 2")
     parser.add_argument("--quick", action="store_true", help="accepted everywhere; this bench is always quick")
     return parser
+
+
+def cpus(text: str) -> int:
+    """The number of an option --cpus; ArgumentTypeError unless the board's kernel can have as many."""
+    if not text.isdecimal() or not 2 <= int(text) <= MAX_CPUS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 2 to {MAX_CPUS}")
+    return int(text)
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernel and measure."""
     board = boards.load(args.board)
+    board = dataclasses.replace(board, cpus=args.cpus or board.cpus)
     return measure(board, build.build(board, "ferry"), run_dir)
 
 
 def measure(board: Board, kernel: Kernel, run_dir: Path) -> Document:
     """Measure on a kernel; InfraError if the suite prints no sample."""
-    document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE})
+    document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE, "cpus": board.cpus})
     fill(document, parse(guest_samples.kunit_lines(board, kernel, SUITE, SAMPLE, run_dir)))
     return document
 

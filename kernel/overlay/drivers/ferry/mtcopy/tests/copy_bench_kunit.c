@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A benchmark of mtcopy against memcpy() of the same folios by the same CPUs:
- * by one thread, and by several threads that each copy a fixed share. Each
- * method has its turn in each round. The benchmark prints every sample and
- * judges none. Non-temporal stores leave the folios out of the caches, which
- * makes the next method slower, so every second round reverses the order.
+ * by one thread, and by 2, 4, 8 ... threads that each copy a fixed share, as
+ * many as there are CPUs. Each method has its turn in each round. The benchmark
+ * prints every sample and judges none. Non-temporal stores leave the folios out
+ * of the caches, which makes the next method slower, so every second round
+ * reverses the order.
  */
 
 #include <kunit/test.h>
@@ -19,9 +20,11 @@
 
 #define BENCH_ORDER	9
 #define BENCH_FOLIOS	16
+#define BENCH_THREADS	BENCH_FOLIOS	/* at most: each copies a folio */
 #define BENCH_WARMUP	2	/* rounds before the first that is printed */
 #define BENCH_ROUNDS	22
-#define BENCH_THREADS	2
+/* 2 methods of one thread, and 3 of 2, 4, 8 and 16 */
+#define BENCH_METHODS	(2 + 3 * 4)
 
 struct bench_method {
 	const char *name;
@@ -49,15 +52,16 @@ static void bench_memcpy(struct ferry_batch *batch,
 }
 
 /*
- * The second thread exists, and waits, before the clock starts: the sample is
- * the time of a copy by two threads, without the creation of one.
+ * The other threads exist, and wait, before the clock starts: the sample is the
+ * time of a copy by several threads, without the creation of one.
  */
 static struct bench_thread {
-	struct task_struct *task;
 	struct ferry_batch *batch;
+	unsigned int first;
+	unsigned int step;
 	struct completion begin;
 	struct completion end;
-} bench_second;
+} bench_others[BENCH_THREADS - 1];
 
 static int bench_thread_fn(void *data)
 {
@@ -67,20 +71,39 @@ static int bench_thread_fn(void *data)
 		wait_for_completion(&thread->begin);
 		if (!thread->batch)
 			break;
-		bench_share(thread->batch, 1, BENCH_THREADS);
+		bench_share(thread->batch, thread->first, thread->step);
 		complete(&thread->end);
 	}
 	complete(&thread->end);
 	return 0;
 }
 
+static void bench_begin(struct ferry_batch *batch, unsigned int threads)
+{
+	unsigned int i;
+
+	for (i = 0; i < threads - 1; i++) {
+		bench_others[i].batch = batch;
+		bench_others[i].first = i + 1;
+		bench_others[i].step = threads;
+		complete(&bench_others[i].begin);
+	}
+}
+
+static void bench_wait(unsigned int threads)
+{
+	unsigned int i;
+
+	for (i = 0; i < threads - 1; i++)
+		wait_for_completion(&bench_others[i].end);
+}
+
 static void bench_threads(struct ferry_batch *batch,
 			  const struct bench_method *method)
 {
-	bench_second.batch = batch;
-	complete(&bench_second.begin);
-	bench_share(batch, 0, BENCH_THREADS);
-	wait_for_completion(&bench_second.end);
+	bench_begin(batch, method->threads);
+	bench_share(batch, 0, method->threads);
+	bench_wait(method->threads);
 }
 
 /* The move phase copies what mtcopy rejects. */
@@ -93,13 +116,27 @@ static void bench_mtcopy(struct ferry_batch *batch,
 		bench_memcpy(batch, method);
 }
 
-static const struct bench_method bench_methods[] = {
-	{ "memcpy", 1, MTCOPY_NEVER, bench_memcpy },
-	{ "mtcopy_nontemporal", 1, MTCOPY_ALWAYS, bench_mtcopy },
-	{ "threads", BENCH_THREADS, MTCOPY_NEVER, bench_threads },
-	{ "mtcopy", BENCH_THREADS, MTCOPY_NEVER, bench_mtcopy },
-	{ "mtcopy_nontemporal", BENCH_THREADS, MTCOPY_ALWAYS, bench_mtcopy },
-};
+/* Each method with 2, 4, 8 ... threads, but no more than CPUs. */
+static unsigned int bench_methods(struct bench_method *methods,
+				  unsigned int max_threads)
+{
+	unsigned int nr = 0, threads;
+
+	methods[nr++] = (struct bench_method) {
+		"memcpy", 1, MTCOPY_NEVER, bench_memcpy };
+	methods[nr++] = (struct bench_method) {
+		"mtcopy_nontemporal", 1, MTCOPY_ALWAYS, bench_mtcopy };
+	for (threads = 2; threads <= max_threads; threads *= 2) {
+		methods[nr++] = (struct bench_method) {
+			"threads", threads, MTCOPY_NEVER, bench_threads };
+		methods[nr++] = (struct bench_method) {
+			"mtcopy", threads, MTCOPY_NEVER, bench_mtcopy };
+		methods[nr++] = (struct bench_method) {
+			"mtcopy_nontemporal", threads, MTCOPY_ALWAYS,
+			bench_mtcopy };
+	}
+	return nr;
+}
 
 static void bench_fill(struct kunit *test, struct ferry_batch *batch)
 {
@@ -134,32 +171,44 @@ static void bench_sample(struct kunit *test, struct ferry_batch *batch,
 		   batch->bytes, round, ns);
 }
 
+static void bench_start_threads(struct kunit *test, unsigned int threads)
+{
+	struct task_struct *task;
+	unsigned int i;
+
+	for (i = 0; i < threads - 1; i++) {
+		init_completion(&bench_others[i].begin);
+		init_completion(&bench_others[i].end);
+		task = kthread_run(bench_thread_fn, &bench_others[i],
+				   "ferry_bench/%u", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	}
+}
+
 static void copy_bench(struct kunit *test)
 {
-	unsigned int i, last = ARRAY_SIZE(bench_methods) - 1;
+	unsigned int threads = min(num_online_cpus(), BENCH_THREADS);
 	struct mtcopy_tuning saved = mtcopy_tuning;
+	struct bench_method methods[BENCH_METHODS];
 	struct ferry_batch *batch;
+	unsigned int i, nr;
 	int round;
 
 	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, batch);
-	if (num_online_cpus() < BENCH_THREADS)
-		kunit_skip(test, "needs %d CPUs", BENCH_THREADS);
+	if (threads < 2)
+		kunit_skip(test, "needs two CPUs");
+	nr = bench_methods(methods, threads);
 	bench_fill(test, batch);
-
-	init_completion(&bench_second.begin);
-	init_completion(&bench_second.end);
-	bench_second.task = kthread_run(bench_thread_fn, &bench_second,
-					"ferry_bench");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(bench_second.task));
+	bench_start_threads(test, threads);
 	for (round = -BENCH_WARMUP; round < BENCH_ROUNDS; round++)
-		for (i = 0; i <= last; i++)
+		for (i = 0; i < nr; i++)
 			bench_sample(test, batch,
-				     &bench_methods[round & 1 ? last - i : i],
+				     &methods[round & 1 ? nr - 1 - i : i],
 				     round);
-	bench_second.batch = NULL;
-	complete(&bench_second.begin);
-	wait_for_completion(&bench_second.end);
+	/* They end when there is no batch. */
+	bench_begin(NULL, threads);
+	bench_wait(threads);
 
 	mtcopy_tuning = saved;
 	while (batch->nr--) {
