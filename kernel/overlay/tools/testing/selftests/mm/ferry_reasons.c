@@ -430,4 +430,43 @@ TEST_F_TIMEOUT(reasons, limit_holds_nothing, 120)
 	EXPECT_LT(seconds() - start, 2);
 }
 
+/* A process that dies does not keep its memory until a limit lets it move. */
+TEST_F_TIMEOUT(reasons, limit_frees_the_dead, 120)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	unsigned long from = 1, to = 2;
+	pid_t child, killer;
+	double start;
+	int ready[2];
+	char byte;
+
+	ASSERT_EQ(pipe(ready), 0);
+	child = fork();
+	ASSERT_GE(child, 0);
+	if (!child) {
+		memset(self->memory, 2, self->bytes);
+		move(self->memory, self->bytes, page, 0);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	ASSERT_EQ(read(ready[0], &byte, 1), 1);
+	/* 16 MiB take 16 seconds. */
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "1048576"), 0);
+	killer = fork();
+	ASSERT_GE(killer, 0);
+	if (!killer) {
+		sleep(1);
+		_exit(kill(child, SIGKILL) != 0);
+	}
+	start = seconds();
+	EXPECT_EQ(syscall(__NR_migrate_pages, child, 64, &from, &to), -1);
+	EXPECT_EQ(errno, ESRCH);
+	EXPECT_LT(seconds() - start, 8);
+	EXPECT_EQ(waitpid(killer, NULL, 0), killer);
+	EXPECT_EQ(waitpid(child, NULL, 0), child);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 TEST_HARNESS_MAIN
