@@ -55,7 +55,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
-        help="off, kernel, mtcopy, dcbm (default: all that the board has; off is always measured)")
+        help="off, kernel, mtcopy, dcbm, auto (default: all that the board has; off is always measured)")
     add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST",
         help="of mtcopy (default: 1,2,4)")
     add("--nontemporal", type=plan.listed(plan.one_of(plan.NONTEMPORAL)), metavar="LIST",

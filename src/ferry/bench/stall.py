@@ -73,7 +73,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
              "full: huge pages move to a node that is full; tmpfs: a thread reads a file of huge pages; "
              "hugetlb: a page of 1 GiB moves while a thread faults other memory (default: touch,redis)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
-        help="off, kernel, mtcopy, dcbm (default: off; it is always measured)")
+        help="off, kernel, mtcopy, dcbm, auto (default: off; it is always measured)")
     add("--threads", type=plan.listed(plan.bounded(1, plan.MAX_THREADS)), metavar="LIST", help="of mtcopy (default: 2)")
     add("--runs", type=plan.listed(plan.one_of(plan.RUNS)), metavar="LIST",
         help="each row with base pages moved in runs: off, on (default: one row with runs beside the others)")

@@ -17,7 +17,8 @@
  * @MIGRC_SWAP_FAULT:	a fault maps a page of the swap cache writable
  * @MIGRC_PROTECT:	mprotect() or userfaultfd makes a PTE writable
  * @MIGRC_GUP:		the kernel is about to write through a read-only PTE
- * @MIGRC_MIXED:	not all PTEs of a folio were read-only
+ * @MIGRC_MIXED:	not all PTEs of a folio were read-only, or it was not
+ *			migrated
  * @MIGRC_FILE:		a file is opened for writing
  * @MIGRC_FULL:		the quarantine is full
  * @MIGRC_AGE:		the quarantine is old
@@ -72,6 +73,7 @@ enum migrc_seen {
  * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios for the quarantine
  * @nr_folios:	number of @sources
+ * @nr_deferred: folios that were unmapped without a flush
  * @nr_ptes:	PTEs of the batch whose flush was deferred
  * @nr_writable: mapped folios whose PTEs were not all read-only, or that had
  *		none
@@ -91,6 +93,7 @@ struct migrc_batch {
 	struct migrc_batch *outer;
 	struct list_head sources;
 	unsigned long nr_folios;
+	unsigned long nr_deferred;
 	unsigned long nr_ptes;
 	unsigned long nr_writable;
 	unsigned int seen;

@@ -107,9 +107,13 @@ void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 
 	guard(mutex)(&ferry_rate_mutex);
 	old = limit->max_bytes_per_s;
-	/* A time that is due under the old limit is too late, or too early. */
-	atomic64_set(&limit->due, ktime_get_ns());
 	WRITE_ONCE(limit->max_bytes_per_s, max);
+	/*
+	 * A time that is due under the old limit is too late, or too early.
+	 * Pairs with ferry_charge(): it must not add to this one what the old
+	 * limit gives.
+	 */
+	atomic64_set_release(&limit->due, ktime_get_ns());
 	if (!old && max)
 		static_branch_inc(&ferry_throttled);
 	else if (old && !max)
@@ -137,16 +141,18 @@ u64 ferry_slept_ns(enum migrate_reason reason)
 void ferry_charge(enum migrate_reason reason, u64 bytes)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
-	unsigned long max = READ_ONCE(limit->max_bytes_per_s);
+	unsigned long max;
 	s64 old, new;
 
-	if (!max)
-		return;
-	old = atomic64_read(&limit->due);
 	do {
+		/* Pairs with ferry_set_rate_limit() */
+		old = atomic64_read_acquire(&limit->due);
+		max = READ_ONCE(limit->max_bytes_per_s);
+		if (!max)
+			return;
 		new = max(old, (s64)(ktime_get_ns() - FERRY_BURST_NS)) +
 		      mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, max);
-	} while (!atomic64_try_cmpxchg(&limit->due, &old, new));
+	} while (atomic64_cmpxchg(&limit->due, old, new) != old);
 }
 
 /* Return how long a task must sleep now. */
@@ -169,7 +175,10 @@ static bool ferry_must_stop(void)
 	       (current->flags & PF_KTHREAD && kthread_should_stop());
 }
 
-/* The caller has a reference, and each thread of the process has one. */
+/*
+ * The caller has a reference, and each thread of the process has one. Another
+ * task with one, as a second caller, keeps both at work.
+ */
 static bool ferry_is_dead(struct mm_struct *mm)
 {
 	return mm && atomic_read(&mm->mm_users) == 1;

@@ -25,7 +25,11 @@
  *     failure and hot-unplug do.
  *
  * A folio that is not migrated after all gets its old PTEs back. Then its
- * source is still its place, and a TLB entry for it is valid.
+ * source is still its place, and a TLB entry for it is valid. But an entry that
+ * was zapped meanwhile does not come back, and the mmu_gather that flushes for
+ * it has no reference to the folio. So all address spaces are flushed while
+ * migration has its own: at once if the folio was not unmapped, since it may be
+ * found free in the next pass, and else at the end of the batch.
  * migrate_folio_unmap() alone decides whether a folio is migrated. A mapping
  * that the rmap walk passed by, because its PTE was being replaced, may
  * disappear at any moment, so migrc does not check it again.
@@ -36,7 +40,7 @@
  *     migration restores the permission, no flush is needed: the PTE had it
  *     when it was cleared, so its flush was not deferred.
  *   - Code that removes, moves or restricts a PTE flushes its address anyway,
- *     before the page is freed and before the caller relies on it. That flush
+ *     before the copy is freed and before the caller relies on it. That flush
  *     also drops the translation of the source. But the kernel flushes nothing
  *     for a migration entry, so migrc_flush_entries() tells it to.
  *   - Other code that replaces the page of a PTE (copy on write, KSM, uprobes,
@@ -121,6 +125,11 @@ void __migrc_batch_end(struct migrc_batch *batch)
 	/* It may have begun before migrc was first enabled. */
 	if (!batch->begun)
 		return;
+	/* A mixed batch was flushed after its last deferral. */
+	if (batch->nr_deferred > batch->nr_folios && !batch->mixed) {
+		batch->flushed = true;
+		__migrc_batch_flush();
+	}
 	if (current->migrc_batch == batch)
 		migrc_count_batch(batch);
 	current->migrc_batch = batch->outer;
@@ -177,13 +186,15 @@ unsigned long __migrc_folio_unmapped(struct migrc_batch *batch,
 		return 0;
 	}
 	batch->nr_ptes += ptes;
+	batch->nr_deferred++;
 	return MIGRC_FOLIO_DEFERRED;
 }
 
-/* See migrc_folio_not_migrated(). TLB entries for the folio remain valid. */
+/* See migrc_folio_not_migrated(). */
 void __migrc_folio_not_migrated(struct migrc_batch *batch)
 {
-	migrc_folio_over(batch);
+	if (migrc_folio_over(batch) & MIGRC_SEEN_DEFERRED)
+		__migrc_batch_flush();
 }
 
 /* See migrc_folio_resume(). */

@@ -102,7 +102,9 @@ MODULE_PARM_DESC(nontemporal,
 static int memmap_threads_set(const char *value,
 			      const struct kernel_param *param)
 {
-	return param_set_uint_minmax(value, param, 0, MEMMAP_THREADS_MAX);
+	int err = param_set_uint_minmax(value, param, 0, MEMMAP_THREADS_MAX);
+
+	return err == -ERANGE ? -EINVAL : err;
 }
 
 static const struct kernel_param_ops memmap_threads_ops = {

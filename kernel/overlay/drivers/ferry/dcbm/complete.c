@@ -9,6 +9,11 @@
  * to the CPU, which copies it in the move phase; its neighbours are not
  * affected.
  *
+ * Both sides may have been equal before, as pages of zeros are, and a driver
+ * that completes too early would pass. So dcbm_spoil() makes the last word of
+ * each destination differ from its source before the transfer begins. A device
+ * that writes the end of a segment first could still pass.
+ *
  * The CPU may hit poison when it reads a source. It reads the source by the
  * copy that survives a machine check, where the architecture has one, into a
  * buffer on the stack and compares that. A source that cannot be read counts as
@@ -128,6 +133,30 @@ static bool dcbm_needs_verify(const struct dcbm_quirks *quirks)
 	       READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_ALWAYS;
 }
 
+/**
+ * dcbm_spoil() - make each destination differ from its source
+ * @transfer: the transfer, not mapped yet
+ *
+ * Context: process context.
+ */
+void dcbm_spoil(struct dcbm_transfer *transfer)
+{
+	unsigned int i;
+
+	if (!dcbm_needs_verify(transfer->ch->quirks))
+		return;
+	for (i = 0; i < transfer->nr_segments; i++) {
+		size_t last = transfer->src[i].length - sizeof(long);
+		unsigned long word;
+
+		/* What cannot be read now does not pass later. */
+		if (copy_mc_to_kernel(&word, sg_virt(&transfer->src[i]) + last,
+				      sizeof(word)))
+			continue;
+		*(unsigned long *)(sg_virt(&transfer->dst[i]) + last) = ~word;
+	}
+}
+
 /* The result of a descriptor: 0 if its segments are complete. */
 static int dcbm_desc_result(struct dcbm_transfer *transfer,
 			    const struct dcbm_desc *desc, bool verify)
@@ -162,12 +191,12 @@ static void dcbm_fail_pairs(struct dcbm_job *job, const struct dcbm_desc *desc,
 			   err);
 }
 
-/* Set the status of the pairs. Return true if all is copied. */
-static bool dcbm_set_status(struct dcbm_job *job,
-			    struct dcbm_transfer *transfer)
+/* Set the status of the pairs. Return how many bytes are copied. */
+static size_t dcbm_set_status(struct dcbm_job *job,
+			      struct dcbm_transfer *transfer)
 {
 	bool verify = dcbm_needs_verify(transfer->ch->quirks);
-	bool copied = true;
+	size_t copied = 0;
 	unsigned int i;
 
 	for (i = 0; i < transfer->nr_descs; i++) {
@@ -175,11 +204,13 @@ static bool dcbm_set_status(struct dcbm_job *job,
 		int err = dcbm_desc_result(transfer, desc, verify);
 
 		dcbm_account(desc);
-		if (!err)
-			continue;
-		dcbm_fail_pairs(job, desc, err);
-		copied = false;
+		if (err)
+			dcbm_fail_pairs(job, desc, err);
+		else
+			copied += desc->len;
 	}
+	dcbm_count(DCBM_COPIED_BYTES, copied);
+	job->batch->dma_bytes += copied;
 	return copied;
 }
 
@@ -238,11 +269,9 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	dcbm_cut(job, transfer);
 	if (!transfer->next) {
 		dcbm_engine_failed(ch->engine, "a full queue");
-	} else if (dcbm_set_status(job, transfer)) {
+	} else if (dcbm_set_status(job, transfer) == transfer->bytes) {
 		transfer->cpu_ns += ktime_get_ns() - start;
 		dcbm_learn_transfer(job, transfer);
-		dcbm_count(DCBM_COPIED_BYTES, transfer->bytes);
-		job->batch->dma_bytes += transfer->bytes;
 	} else {
 		dcbm_engine_failed(ch->engine, "errors");
 	}

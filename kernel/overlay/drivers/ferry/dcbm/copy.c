@@ -164,6 +164,7 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 		return false;
 	transfer->begun = ktime_get_ns();
 	dcbm_fill(transfer, job->batch, start, bytes);
+	dcbm_spoil(transfer);
 	if (dcbm_map(transfer)) {
 		dcbm_not_mapped(job, transfer);
 		return false;

@@ -148,11 +148,11 @@ static bool dcbm_put_sources(struct dcbm_transfer *transfer)
 {
 	unsigned int i;
 
-	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
+	/* Without a reference the struct page may be gone, with its node. */
+	i = transfer->src_put;
+	for_each_set_bit_from(i, transfer->in_flight, transfer->nr_segments) {
 		struct folio *src = dcbm_src_folio(transfer, i);
 
-		if (i < transfer->src_put)
-			continue;
 		if (!folio_trylock(src))
 			return false;
 		folio_unlock(src);

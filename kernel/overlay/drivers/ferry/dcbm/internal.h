@@ -392,6 +392,7 @@ void dcbm_hung_unbinding(const struct device *provider);
 void dcbm_hung_exit(void);
 
 /* complete.c */
+void dcbm_spoil(struct dcbm_transfer *transfer);
 bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer);
 void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch);
 

@@ -168,6 +168,8 @@ static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
 		job.cpu_copies = true;
 	if (job.cpus && (verdict != DCBM_CPUS ||
 			 ferry_mtcopy_nr_helpers(job.cpus))) {
+		if (verdict == DCBM_CPUS)
+			dcbm_count(why, 1);
 		dcbm_copy_job(&job);
 		return 0;
 	}

@@ -77,11 +77,12 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	},
 	/*
 	 * If completions come out of order, the driver reports the result of
-	 * the one that all others waited for.
+	 * the one that all others waited for. It collects them by interrupts
+	 * only, so the last of a group must not be the only one that asks.
 	 */
 	{
-		.driver = "switchtec_dma", .depth = 64, .done_means_idle = true,
-		.trust = DCBM_TRUST_NONE,
+		.driver = "switchtec_dma", .depth = 64, .issue_each = true,
+		.done_means_idle = true, .trust = DCBM_TRUST_NONE,
 	},
 	/*
 	 * A channel is a work queue. Descriptors complete in any order, each

@@ -565,6 +565,40 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.nr_ptes, 1);
 }
 
+/*
+ * What a folio that stays was mapped by may be zapped: it must not be freed
+ * before a flush.
+ */
+static void what_stays_is_flushed(struct kunit *test)
+{
+	struct folio *folio = new_anon_folio(test);
+	struct mm_struct *mm = new_mm(test);
+	pte_t *ptep = new_table(test);
+	struct migrc_batch batch = {
+		.begun = true, .outer = current->migrc_batch,
+	};
+
+	INIT_LIST_HEAD(&batch.sources);
+	migrc_mm_defer(mm, ptep);
+	__migrc_folio_not_migrated(&batch);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	batch.seen = MIGRC_SEEN_DEFERRED;
+	__migrc_folio_not_migrated(&batch);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+
+	/* As many are in quarantine as were deferred, then one is not. */
+	migrc_mm_defer(mm, ptep);
+	batch.seen = MIGRC_SEEN_DEFERRED;
+	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
+			MIGRC_FOLIO_DEFERRED);
+	batch.nr_folios = 1;
+	__migrc_batch_end(&batch);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	batch.nr_folios = 0;
+	__migrc_batch_end(&batch);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+}
+
 /* The folios of a run take turns. Each one has a decision of its own. */
 static void folios_take_turns(struct kunit *test)
 {
@@ -1029,6 +1063,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
+	KUNIT_CASE(what_stays_is_flushed),
 	KUNIT_CASE(folios_take_turns),
 	KUNIT_CASE(mixed_is_flushed_once_a_batch),
 	KUNIT_CASE(anon_rules),

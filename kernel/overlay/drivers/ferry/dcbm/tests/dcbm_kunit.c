@@ -510,6 +510,64 @@ static void dcbm_learns_from_whole_batches(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, job->choice);
 }
 
+static void fake_zero(struct ferry_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++) {
+		folio_zero_range(batch->pairs[i].src, 0,
+				 folio_size(batch->pairs[i].src));
+		folio_zero_range(batch->pairs[i].dst, 0,
+				 folio_size(batch->pairs[i].dst));
+	}
+}
+
+/* Memory that was equal before does not prove that the device has copied. */
+static void dcbm_verifies_no_chance(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	s64 failures, copied;
+
+	/* The driver is not trusted, and the engine copies nothing. */
+	fake_engine(test, "sf-pdma");
+	batch = fake_batch(test, 2, SZ_64K);
+	fake_zero(batch);
+	failures = fake_count(DCBM_VERIFY_FAILURES);
+	copied = fake_count(DCBM_COPIED_BYTES);
+	dcbm_copy_job(fake_job(test, batch, 0));
+	KUNIT_EXPECT_LT(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_LT(test, batch->pairs[1].status, 0);
+	KUNIT_EXPECT_GT(test, fake_count(DCBM_VERIFY_FAILURES), failures);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_COPIED_BYTES), copied);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, 0);
+}
+
+static bool fake_fail_second(struct fake_engine *engine)
+{
+	engine->result = engine->nr == 1 ? DMA_TRANS_WRITE_FAILED :
+					   DMA_TRANS_NOERROR;
+	return true;
+}
+
+/* One bad descriptor leaves the bytes of the others in the counter. */
+static void dcbm_counts_the_good(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ptdma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_64K);
+	s64 copied = fake_count(DCBM_COPIED_BYTES);
+	size_t good = 0;
+	unsigned int i;
+
+	engine->prep = fake_fail_second;
+	dcbm_copy_job(fake_job(test, batch, 1000));
+	for (i = 0; i < batch->nr; i++)
+		if (!batch->pairs[i].status)
+			good += folio_size(batch->pairs[i].src);
+	KUNIT_EXPECT_EQ(test, good, SZ_64K);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, good);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_COPIED_BYTES) - copied, good);
+}
+
 static int dcbm_suite_init(struct kunit *test)
 {
 	fake_saved = dcbm_tuning;
@@ -545,6 +603,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	KUNIT_CASE(dcbm_stops_if_not_mapped),
 	KUNIT_CASE(dcbm_learns_from_whole_batches),
+	KUNIT_CASE(dcbm_verifies_no_chance),
+	KUNIT_CASE(dcbm_counts_the_good),
 	{}
 };
 
