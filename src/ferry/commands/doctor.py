@@ -27,7 +27,7 @@ DISK_BYTES = 8_000_000_000
 
 @dataclass(frozen=True)
 class Requirement:
-    """A Debian package, and a program on PATH or a header that shows that it, or an equivalent, is installed."""
+    """A Debian package, and a program on PATH, a header or a Perl module that shows that it, or its like, is there."""
 
     package: str
     probe: str
@@ -37,7 +37,7 @@ class Requirement:
 
     @property
     def present(self) -> bool:
-        if self.probe.endswith(".h"):
+        if self.probe.endswith((".h", ".pm")):
             roots = ("/usr/include", f"/usr/include/{platform.machine()}-linux-gnu", "/usr/local/include")
             return any((Path(root) / self.probe).is_file() for root in roots)
         return bool(shutil.which(self.probe, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"))
@@ -55,6 +55,7 @@ REQUIREMENTS = (
     Requirement("git", "git", "exports and imports the series"),
     Requirement("git-email", "/usr/lib/git-core/git-send-email", "checks that the exported mails can be sent",
                 "suite pytest"),
+    Requirement("libmailtools-perl", "/usr/share/perl5/Mail/Address.pm", "git-email needs it", "suite pytest"),
     Requirement("rsync", "rsync", "installs kernel headers for selftests"),
     Requirement("libelf-dev", "libelf.h", "builds objtool"),
     Requirement("libssl-dev", "openssl/opensslv.h", "builds the kernel's signing tools"),
