@@ -36,6 +36,7 @@
 #define fail_pin_order                26  /* memfd_pin_folios() flushes before it has found its folio */
 #define fail_free_wait                27  /* a task that needs pages does not wait until another drain has freed them */
 #define fail_pay_left_out             28  /* a payment that has left an mm out is recorded in it */
+#define fail_stays                    29  /* migration lets a page that stays go without a flush */
 
 /* States without which the model would show nothing. */
 #define see_write_fault_flushes       1
@@ -60,6 +61,8 @@
 #define see_pay_shared                20
 #define see_entry_zapped              21  /* while its flush is pending */
 #define see_pay_left_out              22
+#define see_stays_flushes             23
+#define see_stays_is_freed            24  /* a page that did not move, and was unmapped meanwhile */
 
 /* Anonymous memory of two threads; a file that two processes map; a page that one maps writable and one does not. */
 mtype:kind = { THREADS, FILE, MIXED };
@@ -103,6 +106,7 @@ bool behind;				/* a flush has begun that the CPU has not done */
 byte page;				/* the frame where the page cache or the swap cache has the page */
 byte fresh = bit_of(0);			/* the frames that hold what was written last */
 byte refs;				/* references besides migration's */
+bool strangers;				/* tasks that are not in the model may have some */
 bool folio_locked, isolated;
 
 byte newest_gen = 1, flushed_gen = 1;
@@ -397,7 +401,10 @@ inline remove_migration_pte(m)
 	}
 }
 
-/* Copies, checks the references again, and switches. A page with other references stays where it is. */
+/*
+ * Copies, checks the references again, and switches. A page with other references stays where it is. Those of `strangers`
+ * come and go at any time.
+ */
 inline migrate_folio_move()
 {
 	if
@@ -406,7 +413,7 @@ inline migrate_folio_move()
 		:: d_step { !refs -> page = src + 1; moved = true }
 		:: refs
 		fi
-	:: refs
+	:: refs || strangers
 	fi;
 	d_step { reached_if(move_fails, !moved && (seen & SEEN_DEFERRED)) };
 	remove_migration_pte(0);
@@ -428,13 +435,30 @@ inline migrate_folio_done()
 	fi
 }
 
+/* __migrc_batch_end(): a mixed batch has been flushed. */
+#define stays_deferred	(!moved && (seen & SEEN_DEFERRED) && !mixed)
+
+/* putback_movable_pages(): the reference of migration may be the last. */
+inline putback()
+{
+	if
+	:: d_step { !moved && kind == THREADS && mm[0].pte == NONE && !refs ->
+		reached(stays_is_freed);
+		free = free | bit_of(src) }
+	:: else
+	fi
+}
+
 /* migrate_pages_batch() with one folio, from one frame to the next */
 proctype migrate()
 {
 	byte m, src, seen, to_flush, start, now, todo, gathered, entered;
 	bool defer, mixed, moved;
 
-	d_step { !isolated && !folio_locked -> isolated = true; folio_locked = true; src = page };
+end:	d_step {
+		!isolated && !folio_locked && !(free & bit_of(page)) ->
+		isolated = true; folio_locked = true; src = page
+	};
 	try_to_migrate();
 	migrc_folio_unmapped();
 	try_to_unmap_flush();
@@ -446,6 +470,12 @@ proctype migrate()
 	migrate_folio_move();
 	unlock(folio_locked);
 	migrate_folio_done();
+	if
+	:: d_step { stays_deferred && !should_fail(stays) -> reached(stays_flushes) };
+		migrc_flush_mms()
+	:: else
+	fi;
+	putback();
 	d_step {
 		isolated = false;
 		src = 0; seen = 0; to_flush = 0; now = 0; defer = false; mixed = false; moved = false
@@ -743,6 +773,7 @@ init
 		:: number < last -> number++
 		:: break
 		od;
+		strangers = number == 5;
 		run cpu();
 		run threads();
 		run migrate();

@@ -12,8 +12,9 @@
  *
  * Usage: -plugin record_blocks.so,out=PREFIX
  *
- * Debian has no package with qemu-plugin.h. The declarations are those of API version 1 in QEMU's
- * include/qemu/qemu-plugin.h. Tried with QEMU 7.2; a later QEMU that has given up that version refuses to load it.
+ * Debian has no package with qemu-plugin.h. The declarations are those of API versions 1 to 4 in QEMU's
+ * include/qemu/qemu-plugin.h, which differ in qemu_plugin_insn_data() only. Tried with QEMU 7.2 and 10.0. QEMU 11.1
+ * has given up these versions and refuses to load it.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,8 +25,15 @@
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
-struct qemu_info_t;
 typedef uint64_t plugin_id;
+
+struct qemu_info_t {
+	const char *target_name;
+	struct {
+		int min;
+		int cur;
+	} version;
+};
 
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, void (*callback)(plugin_id, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, void (*callback)(unsigned int cpu, void *data),
@@ -38,11 +46,20 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+/* Only here to tell API version 2 and later from 1. */
+int qemu_plugin_num_vcpus(void) __attribute__((weak));
 
 #define EXPORTED __attribute__((visibility("default")))
 #define MAX_INSN_BYTES 15
 
 EXPORTED int qemu_plugin_version = 1;
+
+/* QEMU reads the version after it has loaded the plugin. */
+__attribute__((constructor)) static void choose_version(void)
+{
+	if (qemu_plugin_num_vcpus)
+		qemu_plugin_version = 2;
+}
 
 /* Words of the trace that are no block; the second one also stops the recording. */
 #define MARK_BEGIN	UINT32_C(0xffffffff)
@@ -69,6 +86,8 @@ static uint32_t block_count;
 static bool recording;
 static FILE *trace;
 static char prefix[4096];
+/* qemu_plugin_insn_data() copies the bytes, as of API version 3. */
+static bool data_copies;
 
 static void put(uint32_t word)
 {
@@ -105,12 +124,26 @@ static void on_end(unsigned int cpu, void *data)
 	put(MARK_END);
 }
 
+/* Return the instruction's size, which is at most MAX_INSN_BYTES. */
+static size_t read_insn(const struct qemu_plugin_insn *insn, uint8_t *bytes)
+{
+	size_t (*copy)(const struct qemu_plugin_insn *insn, void *bytes, size_t size);
+	size_t size = qemu_plugin_insn_size(insn);
+
+	if (data_copies) {
+		copy = (void *)qemu_plugin_insn_data;
+		return copy(insn, bytes, size);
+	}
+	memcpy(bytes, qemu_plugin_insn_data(insn), size);
+	return size;
+}
+
 static void find_marker(struct qemu_plugin_insn *insn)
 {
-	const uint8_t *bytes = qemu_plugin_insn_data(insn);
+	uint8_t bytes[MAX_INSN_BYTES];
 	uint32_t displacement;
 
-	if (qemu_plugin_insn_size(insn) != sizeof(nop) + sizeof(displacement))
+	if (read_insn(insn, bytes) != sizeof(nop) + sizeof(displacement))
 		return;
 	memcpy(&displacement, bytes + sizeof(nop), sizeof(displacement));
 	if (memcmp(bytes, nop, sizeof(nop)))
@@ -138,10 +171,8 @@ static void on_translation(plugin_id id, struct qemu_plugin_tb *tb)
 		block->bytes += qemu_plugin_insn_size(last);
 		find_marker(last);
 	}
-	if (last) {
-		block->last_size = qemu_plugin_insn_size(last);
-		memcpy(block->last, qemu_plugin_insn_data(last), block->last_size);
-	}
+	if (last)
+		block->last_size = read_insn(last, block->last);
 	block->next = blocks;
 	blocks = block;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, 0, block);
@@ -180,7 +211,7 @@ static void on_exit_of_guest(plugin_id id, void *data)
 
 EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info_t *info, int argc, char **argv)
 {
-	(void)info;
+	data_copies = info->version.cur >= 3;
 	for (int i = 0; i < argc; i++)
 		if (!strncmp(argv[i], "out=", 4))
 			snprintf(prefix, sizeof(prefix), "%s", argv[i] + 4);

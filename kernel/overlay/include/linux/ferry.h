@@ -505,8 +505,8 @@ static inline bool ferry_must_wait(enum migrate_reason reason)
  *
  * Context: process context, no lock held and no folio isolated. May sleep for
  * long.
- * Return: 0, or if the time has not come -EINTR for a fatal signal, or -ESRCH if
- * no process has @mm any more.
+ * Return: 0, or if the time has not come -EINTR for a fatal signal, or -ESRCH
+ * if no process has @mm any more.
  */
 static inline int ferry_throttle(enum migrate_reason reason,
 				 struct mm_struct *mm)

@@ -110,8 +110,8 @@ void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 	WRITE_ONCE(limit->max_bytes_per_s, max);
 	/*
 	 * A time that is due under the old limit is too late, or too early.
-	 * Pairs with ferry_charge(): it must not add to this one what the old
-	 * limit gives.
+	 * Pairs with ferry_charge(), which must not add to this one a time by
+	 * the old limit.
 	 */
 	atomic64_set_release(&limit->due, ktime_get_ns());
 	if (!old && max)

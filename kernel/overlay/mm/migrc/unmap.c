@@ -26,7 +26,7 @@
  *
  * A folio that is not migrated after all gets its old PTEs back. Then its
  * source is still its place, and a TLB entry for it is valid. But an entry that
- * was zapped meanwhile does not come back, and the mmu_gather that flushes for
+ * was zapped since then does not come back, and the mmu_gather that flushes for
  * it has no reference to the folio. So all address spaces are flushed while
  * migration has its own: at once if the folio was not unmapped, since it may be
  * found free in the next pass, and else at the end of the batch.

@@ -149,7 +149,7 @@ void dcbm_spoil(struct dcbm_transfer *transfer)
 		size_t last = transfer->src[i].length - sizeof(long);
 		unsigned long word;
 
-		/* What cannot be read now does not pass later. */
+		/* A source that cannot be read now does not pass later. */
 		if (copy_mc_to_kernel(&word, sg_virt(&transfer->src[i]) + last,
 				      sizeof(word)))
 			continue;

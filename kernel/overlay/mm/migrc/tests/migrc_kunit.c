@@ -566,10 +566,10 @@ static void unmapped_is_what_the_caller_says(struct kunit *test)
 }
 
 /*
- * What a folio that stays was mapped by may be zapped: it must not be freed
- * before a flush.
+ * The migration entries of a folio that stays may be zapped: it must not be
+ * freed before a flush.
  */
-static void what_stays_is_flushed(struct kunit *test)
+static void folio_that_stays_is_flushed(struct kunit *test)
 {
 	struct folio *folio = new_anon_folio(test);
 	struct mm_struct *mm = new_mm(test);
@@ -1063,7 +1063,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
 	KUNIT_CASE(unmapped_is_what_the_caller_says),
-	KUNIT_CASE(what_stays_is_flushed),
+	KUNIT_CASE(folio_that_stays_is_flushed),
 	KUNIT_CASE(folios_take_turns),
 	KUNIT_CASE(mixed_is_flushed_once_a_batch),
 	KUNIT_CASE(anon_rules),
