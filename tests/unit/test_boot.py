@@ -19,6 +19,7 @@ STAMP = "[    1.234567] "
 @pytest.mark.parametrize(("line", "kind"), [
     ("BUG: KASAN: slab-use-after-free in ferry_copy+0x10/0x20", "KASAN"),
     ("WARNING: possible circular locking dependency detected", "lockdep"),
+    ("[ BUG: Invalid wait context ]", "lockdep"),
     ("WARNING: CPU: 1 PID: 77 at mm/migrate.c:1200 migrate_folio+0x5/0x10", "WARNING"),
     ("WARNING: mm/migrate.c:1200 at migrate_folio+0x5/0x10, CPU#1: movebench/77", "WARNING"),
     ("kernel BUG at mm/page_table_check.c:85!", "page table check"),

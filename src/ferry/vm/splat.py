@@ -17,7 +17,8 @@ in the line, because the console and the script's output are two streams into on
 
 _KINDS: list[tuple[str, str]] = [
     ("KASAN", r"BUG: KASAN:"),
-    ("lockdep", r"WARNING: (?:possible|inconsistent|bad unlock|lock held|held lock|suspicious|Nested)|BUG: MAX_LOCK"),
+    ("lockdep", r"WARNING: (?:possible|inconsistent|bad unlock|lock held|held lock|suspicious|Nested)"),
+    ("lockdep", r"\[ BUG: |BUG: MAX_LOCK"),
     ("lockdep", r"INFO: (?:possible|trying to register non-static key)|DEBUG_LOCKS_WARN_ON"),
     ("lockdep", r"turning off the locking correctness validator"),
     ("page table check", r"kernel BUG at mm/page_table_check"),

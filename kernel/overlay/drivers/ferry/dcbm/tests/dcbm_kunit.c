@@ -118,7 +118,7 @@ static void fake_complete(struct fake_engine *engine)
 	}
 }
 
-/* Complete by a late interrupt. */
+/* Complete late, in a softirq, as drivers do by a tasklet. */
 static enum hrtimer_restart fake_timer_fn(struct hrtimer *timer)
 {
 	fake_complete(container_of(timer, struct fake_engine, timer));
@@ -127,7 +127,7 @@ static enum hrtimer_restart fake_timer_fn(struct hrtimer *timer)
 
 static void fake_complete_in(struct fake_engine *engine, u64 ns)
 {
-	hrtimer_start(&engine->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&engine->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
 /* Let dcbm use the engine and no other. */
@@ -163,7 +163,7 @@ static struct fake_engine *fake_engine(struct kunit *test, const char *driver)
 	engine->dma.dev = dev;
 	engine->issue = fake_complete;
 	hrtimer_setup(&engine->timer, fake_timer_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_HARD);
+		      HRTIMER_MODE_REL_SOFT);
 	fake_select(test, engine);
 	return engine;
 }
