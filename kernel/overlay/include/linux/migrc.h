@@ -73,7 +73,7 @@ enum migrc_seen {
  * @outer:	the batch within whose allocations this one runs, or NULL
  * @sources:	source folios for the quarantine
  * @nr_folios:	number of @sources
- * @nr_deferred: folios that were unmapped without a flush
+ * @nr_deferred: folios that were unmapped without a flush and have not moved
  * @nr_ptes:	PTEs of the batch whose flush was deferred
  * @nr_writable: mapped folios whose PTEs were not all read-only, or that had
  *		none

@@ -126,7 +126,7 @@ void __migrc_batch_end(struct migrc_batch *batch)
 	if (!batch->begun)
 		return;
 	/* A mixed batch was flushed after its last deferral. */
-	if (batch->nr_deferred > batch->nr_folios && !batch->mixed) {
+	if (batch->nr_deferred && !batch->mixed) {
 		batch->flushed = true;
 		__migrc_batch_flush();
 	}
@@ -332,6 +332,7 @@ bool __migrc_quarantine_folio(struct folio *src)
 {
 	struct migrc_batch *batch = current->migrc_batch;
 
+	batch->nr_deferred--;
 	/* migrc_batch_flush() has flushed the deferrals of a mixed batch. */
 	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))
 		return false;

@@ -586,15 +586,16 @@ static void folio_that_stays_is_flushed(struct kunit *test)
 	__migrc_folio_not_migrated(&batch);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 
-	/* As many are in quarantine as were deferred, then one is not. */
+	/* Each folio that was deferred has moved, then one has not. */
 	migrc_mm_defer(mm, ptep);
 	batch.seen = MIGRC_SEEN_DEFERRED;
 	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
 			MIGRC_FOLIO_DEFERRED);
-	batch.nr_folios = 1;
+	KUNIT_EXPECT_EQ(test, batch.nr_deferred, 1);
+	batch.nr_deferred = 0;
 	__migrc_batch_end(&batch);
 	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
-	batch.nr_folios = 0;
+	batch.nr_deferred = 1;
 	__migrc_batch_end(&batch);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 }
