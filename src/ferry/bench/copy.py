@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import boards
-from ferry.bench import experiment, guest_samples
+from ferry.bench import experiment, guest_samples, plan
 from ferry.boards import Board
 from ferry.kernel import build
 from ferry.kernel.build import Kernel
@@ -53,17 +53,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     """The options of this bench."""
     parser = sub.add_parser(NAME, help="copy folios at native speed, beside memcpy and plain threads")
     parser.add_argument("--board", default="uml", choices=("uml",), help="default: uml")
-    parser.add_argument("--cpus", type=cpus, default=0, metavar="N",
+    parser.add_argument("--cpus", type=plan.bounded(2, MAX_CPUS), metavar="N",
                         help=f"CPUs of the guest, 2 to {MAX_CPUS}, and so the most threads; default: the board's, 2")
     parser.add_argument("--quick", action="store_true", help="accepted everywhere; this bench is always quick")
     return parser
-
-
-def cpus(text: str) -> int:
-    """The number of an option --cpus; ArgumentTypeError unless the board's kernel can have as many."""
-    if not text.isdecimal() or not 2 <= int(text) <= MAX_CPUS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 2 to {MAX_CPUS}")
-    return int(text)
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
