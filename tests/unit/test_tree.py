@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -270,7 +271,7 @@ def test_a_step_is_compiled_once_and_again_when_it_changes(two: Path, base: Sour
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[list[str]] = []
 
-    def compile_step(source: Source, series: list[patches.Patch], home: Path) -> None:
+    def compile_step(source: Source, series: list[patches.Patch], targets: Sequence[str], home: Path) -> None:
         compiled.append([patch.name for patch in series])
         home.mkdir(parents=True)
 
