@@ -82,11 +82,11 @@ static void allocate(const struct options *options, struct sample *sample)
 	make_first_block(options);
 	if (options->workload == WORKLOAD_BUSY)
 		hog_start();
-	usage_read(&sample->before, options->cpu, CLOCK_THREAD_CPUTIME_ID);
+	usage_begin(&sample->before, options->cpu, CLOCK_THREAD_CPUTIME_ID);
 	hog = hog_iterations();
 	blocks = blocks_allocate(options->node, options->order, options->blocks);
 	sample->hog_iterations = hog_iterations() - hog;
-	usage_read(&sample->after, options->cpu, CLOCK_THREAD_CPUTIME_ID);
+	usage_end(&sample->after, options->cpu, CLOCK_THREAD_CPUTIME_ID);
 	if (options->workload == WORKLOAD_BUSY)
 		hog_stop();
 	sample->ns = blocks.ns;

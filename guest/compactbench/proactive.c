@@ -63,10 +63,10 @@ static uint64_t wait_until_quiet(const struct options *options, clockid_t clock,
 	uint64_t start = clock_ns(), last = start, now = start;
 	static struct usage seen;
 
-	usage_read(after, options->cpu, clock);
+	usage_end(after, options->cpu, clock);
 	while (now - last < QUIET_NS) {
 		sleep_ns(POLL_NS);
-		usage_read(&seen, options->cpu, clock);
+		usage_end(&seen, options->cpu, clock);
 		now = clock_ns();
 		if (now - start > options->limit_s * UINT64_C(1000000000))
 			die(EXIT_FAILED, "kcompactd still moves pages after %u s", options->limit_s);
@@ -87,7 +87,7 @@ uint64_t proactive_run(const struct options *options, struct usage *before, stru
 
 	if (clock_getcpuclockid(thread, &clock))
 		die(EXIT_FAILED, "kcompactd%d has no CPU clock", options->node);
-	usage_read(before, options->cpu, clock);
+	usage_begin(before, options->cpu, clock);
 	start = clock_ns();
 	if (!sysfs_write(PROACTIVENESS, GOAL))
 		die(EXIT_FAILED, PROACTIVENESS ": %m");

@@ -30,14 +30,27 @@ static void read_cpu(struct usage *usage, int cpu)
 	die(EXIT_MISSING, "--cpu: /proc/stat has no CPU %d", cpu);
 }
 
-void usage_read(struct usage *usage, int cpu, clockid_t thread)
+static uint64_t time_of(clockid_t thread)
 {
 	struct timespec time;
 
-	*usage = (struct usage){ 0 };
 	if (clock_gettime(thread, &time))
 		die(EXIT_FAILED, "cannot read the CPU time of the thread that compacts: %m");
-	usage->thread_ns = time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
+	return time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
+}
+
+void usage_begin(struct usage *usage, int cpu, clockid_t thread)
+{
+	*usage = (struct usage){ 0 };
+	counters_read(&usage->counters);
+	migration_pages_read(&usage->pages, "compaction");
+	read_cpu(usage, cpu);
+	usage->thread_ns = time_of(thread);
+}
+
+void usage_end(struct usage *usage, int cpu, clockid_t thread)
+{
+	*usage = (struct usage){ .thread_ns = time_of(thread) };
 	read_cpu(usage, cpu);
 	counters_read(&usage->counters);
 	migration_pages_read(&usage->pages, "compaction");

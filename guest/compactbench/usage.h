@@ -20,8 +20,12 @@ struct usage {
 	struct migration_pages pages;	/* those that migrators copied for compaction */
 };
 
-/* `thread` is the CPU clock of the thread that compacts. */
-void usage_read(struct usage *usage, int cpu, clockid_t thread);
+/*
+ * The readings before and after the work. `thread` is the CPU clock of the thread that compacts; it may be this one, so
+ * its clock is read last before the work, and first after it.
+ */
+void usage_begin(struct usage *usage, int cpu, clockid_t thread);
+void usage_end(struct usage *usage, int cpu, clockid_t thread);
 
 /*
  * The difference between two readings: user_ms, system_ms and idle_ms of the CPU, thread_ns, the kernel's counters, and

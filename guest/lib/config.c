@@ -64,18 +64,33 @@ void config_list_try(const struct config_list *list)
 		config_apply(&list->all[i]);
 }
 
-void config_apply(const struct config *config)
+static bool has_write(const struct config *config, const char *file)
 {
-	char path[sizeof(MIGRATION_DIR) + sizeof(config->text) + 1];
+	for (size_t i = 0; i < config->write_count; i++)
+		if (!strcmp(config->writes[i].path, file))
+			return true;
+	return false;
+}
+
+static void path_of(const char *file, char *path, size_t size)
+{
 	size_t prefix = strlen(DEBUGFS_PREFIX);
 
-	for (size_t i = 0; i < config->write_count; i++) {
-		const char *file = config->writes[i].path, *value = config->writes[i].value;
+	if (!strncmp(file, DEBUGFS_PREFIX, prefix))
+		snprintf(path, size, DEBUGFS_DIR "/%s", file + prefix);
+	else
+		snprintf(path, size, MIGRATION_DIR "/%s", file);
+}
 
-		if (!strncmp(file, DEBUGFS_PREFIX, prefix))
-			snprintf(path, sizeof(path), DEBUGFS_DIR "/%s", file + prefix);
-		else
-			snprintf(path, sizeof(path), MIGRATION_DIR "/%s", file);
+void config_apply(const struct config *config)
+{
+	static const struct config *last;
+	char path[sizeof(MIGRATION_DIR) + sizeof(config->text) + 1];
+
+	for (size_t i = 0; i < config->write_count; i++) {
+		const char *value = config->writes[i].value;
+
+		path_of(config->writes[i].path, path, sizeof(path));
 		if (sysfs_set_until_exit(path, value))
 			continue;
 		if (errno == ENOENT)
@@ -84,4 +99,11 @@ void config_apply(const struct config *config)
 		die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, "--config %s: %s refuses '%s': %m", config->label,
 		    path, value);
 	}
+	/* The migrator that used these settings is not selected any more. */
+	for (size_t i = 0; last && i < last->write_count; i++)
+		if (!has_write(config, last->writes[i].path)) {
+			path_of(last->writes[i].path, path, sizeof(path));
+			sysfs_restore(path);
+		}
+	last = config;
 }

@@ -30,8 +30,8 @@ struct config_list {
 void config_list_add(void *list, const char *text);
 
 /*
- * Write the settings, in their order. Ends the program with EXIT_USAGE if the kernel refuses a
- * value, EXIT_MISSING if it has no such file.
+ * Write the settings, in their order, and write those of the configuration before it back that this one has not. Ends
+ * the program with EXIT_USAGE if the kernel refuses a value, EXIT_MISSING if it has no such file.
  */
 void config_apply(const struct config *config);
 

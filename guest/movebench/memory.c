@@ -139,11 +139,10 @@ void memory_close(struct memory *memory, const struct options *options)
 		die(EXIT_FAILED, "swapoff: %m");
 }
 
-void memory_require_folios(const struct memory *memory, const struct options *options, const char *when)
+void memory_require_folios(const struct memory *memory, const struct options *options, const char *when,
+			   enum exit_status status)
 {
 	struct folio_census census = folio_census(memory->base, memory->bytes, options->folio_bytes);
-	/* The file system decides which folios a file gets, so another size is a missing feature. */
-	enum exit_status status = options->kind == KIND_FILE ? EXIT_MISSING : EXIT_FAILED;
 
 	if (census.exact != census.asked)
 		die(status,

@@ -6,6 +6,7 @@
 #include "blockdev.h"
 #include "options.h"
 #include "pattern.h"
+#include "util.h"
 
 struct memory {
 	char *base;
@@ -32,7 +33,8 @@ void memory_renew(struct memory *memory, int node);
 /* Map it read-only. */
 void memory_protect(struct memory *memory);
 
-/* End the program unless all of it still is of the folio size (and, for swapcache, in the swap cache). */
-void memory_require_folios(const struct memory *memory, const struct options *options, const char *when);
+/* End the program with `status` unless all of it is of the folio size (and, for swapcache, in the swap cache). */
+void memory_require_folios(const struct memory *memory, const struct options *options, const char *when,
+			   enum exit_status status);
 
 #endif

@@ -115,11 +115,14 @@ def test_runs_of_different_benches_are_refused(tmp_path: Path) -> None:
         compared(made_up.document(), other, tmp_path)
 
 
-def test_runs_under_different_loads_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("one", "other"), [({"load": {"touch_ms": 3000}}, {"load": {"touch_ms": 1000}}),
+                                            ({"max_bytes": 1 << 20}, {"max_bytes": None}), ({"cpus": 16}, {"cpus": 2}),
+                                            ({"shared": True}, {"shared": False})])
+def test_runs_with_different_settings_are_refused(one: dict[str, object], other: dict[str, object],
+                                                  tmp_path: Path) -> None:
     before, after = (made_up.document() for _ in range(2))
-    before["meta"]["config"] = {"load": {"touch_ms": 3000}}
-    after["meta"]["config"] = {"load": {"touch_ms": 1000}}
-    with pytest.raises(UsageError, match="load in common"):
+    before["meta"]["config"], after["meta"]["config"] = one, other
+    with pytest.raises(UsageError, match="settings in common"):
         compared(before, after, tmp_path)
 
 

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from ferry.bench import copy
-from ferry.boards import Board
+from ferry.bench import copy, experiment, guest_samples
+from ferry.boards import Board, load
 from ferry.commands import cli
+from ferry.errors import InfraError
+from ferry.kernel.build import Kernel
+from ferry.paths import CONSOLE
 from ferry.results.document import SCHEMA, Document, Row, label
 
 
@@ -61,6 +66,24 @@ def test_a_round_that_one_method_lacks_is_a_failure() -> None:
 
 def test_other_lines_are_no_samples() -> None:
     assert copy.parse(["", "# ferry_copy_samples: none", "ok 1 ferry_copy_sample"]) == []
+
+
+@pytest.mark.parametrize(("results", "message"), [
+    (["    ok 1 ferry_copy_sample", "[    1.12] ok 1 ferry_copy_bench"], None),
+    (["    not ok 1 ferry_copy_sample", "[    1.12] not ok 1 ferry_copy_bench"], "ferry_copy_sample failed"),
+    ([], "did not end"),
+])
+def test_samples_of_a_suite_that_did_not_pass_are_refused(results: list[str], message: str | None, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(boots: Sequence[experiment.Boot], run_dir: Path, title: str) -> None:
+        share = experiment.share_of(run_dir, boots[0].name)
+        share.mkdir(parents=True)
+        (share / CONSOLE).write_text("\n".join(["sample: {}", *results]))
+
+    monkeypatch.setattr(experiment, "run", run)
+    kernel = Kernel(tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path)
+    with nullcontext() if message is None else pytest.raises(InfraError, match=message):
+        assert guest_samples.kunit_lines(load("uml"), kernel, copy.SUITE, "sample", tmp_path)[0] == "sample: {}"
 
 
 def test_the_verb_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

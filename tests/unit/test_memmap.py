@@ -64,6 +64,8 @@ def test_a_sample_of_no_time_is_a_failed_one() -> None:
 def test_native_has_no_stock(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         memmap.bench(argparse.Namespace(board="uml", baseline="stock", quick=True, gib=None), tmp_path)
+    with pytest.raises(UsageError, match="has none"):
+        memmap.bench(argparse.Namespace(board="uml", baseline="off", quick=True, gib=4), tmp_path)
 
 
 def guest_lines(kernel: str, costs: dict[str, int], rounds: int) -> list[str]:

@@ -245,6 +245,15 @@ def test_nonsense_is_a_usage_error(words: tuple[str, str]) -> None:
     assert caught.value.code == 2
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    (("--nontemporal", "always", "--migrator", "kernel"), "--nontemporal is of mtcopy"),
+    (("--verify", "always"), "--verify is of dcbm"), (("--force-offload",), "--force-offload is of dcbm and auto"),
+])
+def test_an_option_of_a_migrator_that_is_not_measured_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        move_pages.plan_for(parsed(*words), load("x86-numa"))
+
+
 def test_no_samples_are_not_the_default_number_of_samples() -> None:
     with pytest.raises(UsageError, match="0 samples are too few"):
         move_pages.plan_for(parsed("--samples", "0"), load("x86-numa"))

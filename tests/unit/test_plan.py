@@ -25,6 +25,10 @@ def test_a_number_out_of_bounds_is_refused(text: str) -> None:
         plan.bounded(1, 64)(text)
 
 
+def test_a_value_that_is_listed_twice_is_measured_once() -> None:
+    assert plan.listed(plan.folio_size)("4k,2m,4k") == [4 << 10, 2 << 20]
+
+
 def test_a_list_of_thread_counts() -> None:
     assert plan.listed(plan.bounded(1, 64))("1, 64,") == [1, 64]
 

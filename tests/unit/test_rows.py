@@ -87,9 +87,12 @@ def test_counters_are_those_of_the_size_alone() -> None:
 
 
 def test_a_migrator_that_copied_nothing_is_told_on() -> None:
-    outcomes = {made_up.case(): made_up.outcome(made_up.lines(COSTS), kernel_folios=100, mtcopy_folios=0)}
+    outcome = made_up.outcome(made_up.lines(COSTS), kernel_folios=100, mtcopy_folios=90)
+    samples = [dataclasses.replace(sample, copied_bytes=sample.copied_bytes * (sample.config != "mtcopy1"))
+               for sample in outcome.samples]
+    outcomes = {made_up.case(): dataclasses.replace(outcome, samples=samples)}
     document = summed_up(made_up.plan(), [BootResult(0, "ferry", outcomes)])
-    assert document["warnings"] == [f"mtcopy copied no folio of {WHERE}: its rows show the fallback"]
+    assert document["warnings"] == [f"mtcopy1 copied no folio of {WHERE}: its row shows the fallback"]
 
 
 def test_a_migrc_that_deferred_nothing_is_told_on() -> None:

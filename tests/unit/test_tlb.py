@@ -286,6 +286,15 @@ def test_events_that_are_back_are_a_regression_however_fast(made_up_guest: Guest
     assert "IPIs gone" in printed and "90.0%, then 0.0%" in printed and "regression" in printed
 
 
+def test_a_baseline_that_failed_is_not_left_out(made_up_guest: Guest) -> None:
+    assert bench("--quick", "--workload", "move_pages") == 0
+    (before,) = runs.load("latest")
+    after = copy.deepcopy(before)
+    for row in after["rows"]:
+        row.update(ipi_reduction=None, flush_reduction=None)  # type: ignore[call-arg]
+    assert {entry["verdict"] for entry in compare.compare(before, after, 0.03)["rows"]} == {"failed"}
+
+
 def test_figures_under_kvm_and_without_are_told_apart(made_up_guest: Guest) -> None:
     assert bench("--quick", "--workload", "move_pages") == 0
     (before,) = runs.load("latest")

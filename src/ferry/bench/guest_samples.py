@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ MISSING = 4
 SAMPLE = '"sample"'
 #: Far more seconds than any KUnit suite takes.
 SUITE_S = 240
+#: A result in KTAP, of a suite or of one of its cases.
+RESULT = re.compile(r"(?:^|\] ) *(?P<bad>not )?ok \d+ (?P<name>\w+)")
 
 
 def text_of(path: Path) -> str:
@@ -54,16 +57,30 @@ def events(text: str) -> Iterator[dict[str, Any]]:
 
 
 def kunit_lines(board: Board, kernel: Kernel, suite: str, mark: str, run_dir: Path) -> list[str]:
-    """Boot `board` with one KUnit suite; the console's lines with `mark`. Raises InfraError if there is none."""
+    """Boot `board` with one KUnit suite; the console's lines with `mark`.
+
+    Raises InfraError if there is none, or if the suite did not pass.
+    """
     one = experiment.Boot("0-ferry", board, kernel, "true\n", mark, timeout_s=board.boot_timeout_s + SUITE_S,
                           append=("kunit.autorun=1", f"kunit.filter_glob={suite}"))
     experiment.run([one], run_dir, f"{suite} on {board.name}")
-    console = text_of(experiment.share_of(run_dir, one.name) / CONSOLE)
-    lines = [line for line in console.splitlines() if mark in line]
+    console = text_of(experiment.share_of(run_dir, one.name) / CONSOLE).splitlines()
+    lines = [line for line in console if mark in line]
     if not lines:
         raise InfraError(f"the kernel printed no sample of {suite}", hint=f"ferry build --board {board.name}",
                          log=run_dir / CONSOLE)
+    _require_passed(console, suite, run_dir / CONSOLE)
     return lines
+
+
+def _require_passed(console: Sequence[str], suite: str, log: Path) -> None:
+    """Raises InfraError unless the suite's own result says ok."""
+    results = [found for found in map(RESULT.search, console) if found]
+    bad = [found["name"] for found in results if found["bad"]]
+    if bad:
+        raise InfraError(f"the test {bad[0]} failed, so what {suite} measured means nothing", log=log)
+    if suite not in [found["name"] for found in results]:
+        raise InfraError(f"{suite} did not end", log=log)
 
 
 def kunit_events(lines: Sequence[str], mark: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 from ferry.bench import memmap_guest, memmap_native, plan
+from ferry.errors import UsageError
 from ferry.results.document import Document
 
 NAME = "memmap"
@@ -32,5 +33,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
     if args.board == "uml":
+        if args.gib:
+            raise UsageError("--gib is of a guest with devices; the board uml has none", hint="--board x86-numa")
         return memmap_native.bench(args, run_dir)
     return memmap_guest.bench(args, run_dir)

@@ -65,7 +65,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--engine-rate", type=plan.listed(plan.engine_rate), metavar="LIST",
         help="speed of each channel of the device models, in multiples of a CPU's copy rate; each one a column")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
-    add("--force-offload", action="store_true", help="let dcbm offload even batches that the CPU copies faster")
+    add("--force-offload", action="store_true", help="let dcbm and auto offload even what the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST",
         help="folio sizes (default: 4k,64k,2m; of hugetlb 2m, and it can have 1g)")
     add("--bytes", type=plan.byte_count, metavar="N", help="how much one move moves at every folio size, as in 32m")
@@ -96,6 +96,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     vs_stock = args.baseline == "stock"
     channels = args.channels or [board.channels]
     chosen = migrators(args.migrator, board)
+    refuse_idle_options(args, chosen)
     if args.engine_rate:
         engines.refuse(board, channels)
         chosen = [plan.CPU_MIGRATOR, *chosen]
@@ -113,6 +114,19 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
         raise UsageError("--kind swapcache turns swap on, which the board local leaves as it is",
                          hint="--kind anon,shmem,file")
     return replace(sweep, stalls=stalls.cases(sweep, board))
+
+
+def refuse_idle_options(args: argparse.Namespace, chosen: Sequence[str]) -> None:
+    """Raises UsageError for an option of a migrator that is not measured."""
+    of = (("--nontemporal", args.nontemporal, ("mtcopy",)), ("--verify", args.verify, ("dcbm",)),
+          ("--force-offload", args.force_offload, plan.BY_CHANNELS))
+    for option, value, names in of:
+        if value and not set(names) & set(chosen):
+            raise UsageError(f"{option} is of {' and '.join(names)}, which is not measured",
+                             hint=f"--migrator {','.join(names)}")
+    if args.engine_rate and args.runs == ["on"]:
+        raise UsageError("--engine-rate compares with a CPU's copy rate, which rows with runs do not show",
+                         hint="--runs off,on")
 
 
 def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:

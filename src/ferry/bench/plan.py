@@ -54,7 +54,7 @@ class Config:
     channels: int = 0
     verify: str | None = None
     always: bool = False
-    """dcbm: offload also batches that the CPU copies faster."""
+    """dcbm and auto: offload also batches that the CPU copies faster."""
     migrc: bool | None = None
     """Whether TLB flushes are deferred; None leaves the switch alone."""
     runs: bool = False
@@ -205,7 +205,8 @@ def _without_runs(choice: Choice) -> list[Config]:
                              verify=verify, always=choice.always)
                       for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
         elif migrator == "auto":
-            found += [Config(f"auto{count or ''}", "ferry", "auto", max(choice.threads), channels=count)
+            found += [Config(f"auto{count or ''}", "ferry", "auto", max(choice.threads), channels=count,
+                             always=choice.always)
                       for count in dict.fromkeys(choice.channels or [16])]
     if choice.migrc:
         found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
@@ -218,10 +219,10 @@ def _each(words: list[str] | None) -> list[str | None]:
 
 
 def listed(parse: Callable[[str], float | str]) -> Callable[[str], list[float | str]]:
-    """An argparse type: a list separated by commas."""
+    """An argparse type: a list separated by commas, each value once."""
 
     def split(text: str) -> list[float | str]:
-        found = [parse(item.strip()) for item in text.split(",") if item.strip()]
+        found = list(dict.fromkeys(parse(item.strip()) for item in text.split(",") if item.strip()))
         if not found:
             raise argparse.ArgumentTypeError("the list is empty")
         return found

@@ -39,7 +39,7 @@ def fill(document: Document, plan: Plan, boots: Sequence[BootResult], unit: str)
     for one in document["rows"]:
         add_ratios(document, one, plan.vs_stock)
     document["counters"] = {case.name: counters(plan, boots, case) for case in cases}
-    document["warnings"] = [*document.get("warnings", []), *warnings(document, cases)]
+    document["warnings"] = [*document.get("warnings", []), *idle(plan, cases, boots), *warnings(document, cases)]
 
 
 def skips(plan: Plan, boots: Sequence[BootResult]) -> dict[Case, Skip]:
@@ -110,14 +110,23 @@ def counters(plan: Plan, boots: Sequence[BootResult], case: Case) -> dict[str, i
     return dict(total)
 
 
-def warnings(document: Document, cases: Sequence[Case]) -> list[str]:
-    """Rows that may not show what their name says."""
+def idle(plan: Plan, cases: Sequence[Case], boots: Sequence[BootResult]) -> list[str]:
+    """The rows whose migrator copied nothing. mtcopy on one CPU, for example, leaves every batch to the move phase."""
     found = []
-    migrators = sorted({one["migrator"] for one in document["rows"]} - {"off"})
+    for config, case in ((config, case) for config in plan.configs for case in cases if config.migrator != "off"):
+        copied = [sample.copied_bytes for boot in boots if boot.kernel == config.kernel
+                  for sample in boot.outcomes[case].samples if sample.config == config.label]
+        if copied and not any(copied):
+            where = column_name(case.column).replace("\n", ", ")
+            found.append(f"{config.label} copied no folio of {where}: its row shows the fallback")
+    return found
+
+
+def warnings(document: Document, cases: Sequence[Case]) -> list[str]:
+    """Rows with a feature that did nothing."""
+    found = []
     for case in cases:
         counted, what = document["counters"][case.name], column_name(case.column).replace("\n", ", ")
-        found += [f"{name} copied no folio of {what}: its rows show the fallback" for name in migrators
-                  if counted.get(f"{name}/folios") == 0]
         if counted.get("migrc/folios") == 0 and any(one.get("deferring") for one in document["rows"]):
             found.append(f"migrc deferred nothing of {what}: its row is off once more")
         if (case.folio_bytes == BASE_PAGE and counted.get("runs/moved") == 0

@@ -99,11 +99,14 @@ def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, An
     entries = []
     both = [(row.get("ipi_reduction"), row.get("flush_reduction")) for row in (old, new)]
     for name, was, now in zip(("IPIs", "flushes"), *both, strict=True):
-        if was is None or now is None:
+        entry = {"config": f"{label(new)}: {name} gone", **_place(new), "unit": "share", "ratio": None}
+        if was is None:
+            continue
+        if now is None:
+            entries.append(entry | {"verdict": "failed"})
             continue
         found: Verdict = "regression" if now < was - threshold else "better" if now > was + threshold else "same"
-        entries.append({"config": f"{label(new)}: {name} gone", **_place(new), "unit": "share", "ratio": None,
-                        "verdict": found, "share_a": was, "share_b": now})
+        entries.append(entry | {"verdict": found, "share_a": was, "share_b": now})
     return entries
 
 
@@ -156,13 +159,19 @@ def pair(before: list[Document], after: list[Document]) -> list[tuple[Document, 
     found = [(old, new) for new in after for old in before if _measures(old) == _measures(new)
              and (old["board"] == new["board"] or LOCAL in (old["board"], new["board"]))]
     if not found:
-        raise UsageError("the two runs have no benchmark, board, baseline and load in common", hint="ferry runs list")
+        raise UsageError("the two runs have no benchmark, board, baseline and settings in common",
+                         hint="ferry runs list")
     return found
 
 
 def _measures(document: Document) -> tuple[Any, ...]:
-    """What two runs must have in common; the load is None where a sample's size does not depend on --quick."""
-    return document["bench"], document["kind"], document["baseline"], document["meta"].get("config", {}).get("load")
+    """What two runs must have in common. Of the settings, those that no row tells; None where a bench has none such.
+
+    `load` depends on --quick where a sample's size does; so does `shared`, whether samples share a boot.
+    """
+    config = document["meta"].get("config", {})
+    return (document["bench"], document["kind"], document["baseline"],
+            *(config.get(name) for name in ("load", "max_bytes", "cpus", "shared")))
 
 
 def output(comparisons: list[dict[str, Any]], before: str, after: str) -> formats.Output:

@@ -155,6 +155,8 @@ def record(document: Document, row: Row) -> Record:
         "samples": " ".join(repr(sample) for sample in row["samples"]),
         "sample_ids": " ".join(f"{boot}:{turn}" for boot, turn in row["sample_ids"]),
         "failures": len(row["failures"]),
+        **{key: value for name, other in other_ratios(row)
+           for key, value in ratio_record(f"ratio_to_{name}", other).items()},
         **engine_figures(row),
         **stall_table.extra_beside(row),
         **(tlb_table.extra(row) if document["bench"] == tlb_table.NAME else {}),
