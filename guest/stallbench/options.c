@@ -23,7 +23,7 @@ void options_parse(struct options *options, int argc, char **argv)
 			   "tmpfs: a file of huge pages, which the threads pread();\n"
 			   "hugetlb: one hugetlb folio, while a thread faults other memory (base)"),
 		OPT_FLAG("full", &options->full, "fill --to with single pages that have holes between them"),
-		OPT_FLAG("waits", &options->waits, "count only the requests in which the thread slept"),
+		OPT_FLAG("waits", &options->waits, "time only the requests in which the thread slept"),
 		OPT_NUMBER("threads", "N", &options->threads, 1, 4096, "that touch it, pinned to a CPU each (1)"),
 		OPT_NUMBER("request-pages", "N", &options->request_pages, 1, 1000000,
 			   "pages that a request touches (64)"),

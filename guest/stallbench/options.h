@@ -14,7 +14,7 @@ struct options {
 	size_t bytes;			/* that move */
 	enum memory_kind memory;
 	bool full;			/* the node that the memory goes to */
-	bool waits;			/* count only the requests that slept */
+	bool waits;			/* time only the requests that slept */
 	unsigned int threads;
 	unsigned int request_pages;
 	unsigned int load_ms;

@@ -30,6 +30,7 @@ struct toucher {
 	uint64_t *written;	/* by page */
 	uint64_t random;
 	struct histogram histogram;
+	uint64_t requests;
 	pthread_t thread;
 };
 
@@ -106,6 +107,7 @@ static void *touch(void *argument)
 
 		make_request(toucher);
 		ns = clock_ns() - start;
+		toucher->requests++;
 		if (!waits || sleeps() != slept)
 			histogram_add(&toucher->histogram, ns);
 	}
@@ -184,16 +186,21 @@ void touch_start(const struct touched *touched)
 	atomic_store(&stopping, false);
 	for (unsigned int i = 0; i < touched->threads; i++) {
 		touchers[i].histogram = (struct histogram){ 0 };
+		touchers[i].requests = 0;
 		/* The first CPU is left to the thread that moves memory. */
 		touchers[i].thread = cpu_pin_start(i + 1, touch, &touchers[i]);
 	}
 }
 
-void touch_stop(const struct touched *touched, struct histogram *histogram)
+uint64_t touch_stop(const struct touched *touched, struct histogram *histogram)
 {
+	uint64_t requests = 0;
+
 	atomic_store(&stopping, true);
 	for (unsigned int i = 0; i < touched->threads; i++) {
 		pthread_join(touchers[i].thread, NULL);
 		histogram_merge(histogram, &touchers[i].histogram);
+		requests += touchers[i].requests;
 	}
+	return requests;
 }

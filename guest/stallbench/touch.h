@@ -27,9 +27,10 @@ void touch_open(struct touched *touched, const struct options *options);
 void touch_start(const struct touched *touched);
 
 /*
- * End them and add their requests to *histogram. Ends the program with EXIT_FAILED if a thread did not read what it had
+ * End them, and add the times of their requests to *histogram: with `waits`, of those in which the thread slept.
+ * Returns the number of all requests. Ends the program with EXIT_FAILED if a thread did not read what it had
  * written before.
  */
-void touch_stop(const struct touched *touched, struct histogram *histogram);
+uint64_t touch_stop(const struct touched *touched, struct histogram *histogram);
 
 #endif

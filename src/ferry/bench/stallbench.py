@@ -170,7 +170,7 @@ def fault(sample: Sample, outcome: Outcome, must_wait: bool) -> str:
     if missing := [key for key in FIGURES if key not in sample.figures]:
         return f"it has no {', '.join(missing)}"
     if must_wait and not sample.figures["requests_per_second"]:
-        return "no request waited"
+        return "no request was made"
     return "" if sample.figures["round_trips_per_second"] else "no memory moved"
 
 
