@@ -109,6 +109,9 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}
     boots = [one_boot(chosen, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
     expected = chosen.boots * (chosen.samples_per_boot + 1) * len(chosen.workloads) * len(chosen.chosen)
+    if move_pages.counts(board):
+        document["warnings"].append("this board's clock counts the instructions of one thread after the other: only "
+                                    "locked p99 means something")
     document["warnings"] += experiment.run(boots, run_dir, f"stall on {board.name}", expected)
     outcomes = {(number, kernel, workload): stallbench.outcome(experiment.share_of(run_dir, name), workload)
                 for name, (number, kernel) in order.items() for workload in chosen.workloads}
