@@ -90,6 +90,7 @@ def test_a_file_that_vanishes_is_left_out(root: Path) -> None:
     (["set", "runs=1", "stats/mtcopy/bytes=0"], 2, "stats/mtcopy/bytes is read-only"),
     (["set", "runs=1", "../outside=0"], 2, "../outside does not exist"),
     (["set", "runs=1", "mtcopy=0"], 2, "mtcopy does not exist"),
+    (["set", "runs=1", "migrator=\udcff"], 2, r"migrator='\udcff': not valid text; accepted: off kernel"),
     (["restore", "/nowhere/file"], 2, "/nowhere/file cannot be read"),
 ])
 def test_usage_errors_write_nothing(root: Path, writes: Writes, capsys: pytest.CaptureFixture[str], words: list[str],
@@ -135,6 +136,23 @@ def test_a_write_that_cannot_be_taken_back_is_told(root: Path, monkeypatch: pyte
     with pytest.raises(UsageError, match="migrator=off could not be written back: Device or resource busy"):
         settings.apply(root, [Setting("runs", "1"), Setting("migrator", "dcbm"), Setting("batch_max_us", "x")])
     assert content(root)["runs"] == "0"
+
+
+@pytest.mark.parametrize("before_write", [True, False])
+def test_an_interrupt_takes_all_back(root: Path, monkeypatch: pytest.MonkeyPatch, before_write: bool) -> None:
+    """Also what the kernel took although the call did not return."""
+    def write(path: Path, text: str) -> None:
+        if (path.name, text, before_write) == ("migrator", "dcbm", True):
+            raise KeyboardInterrupt
+        migration_tree.store(root, path.relative_to(root).as_posix(), text)
+        if (path.name, text) == ("migrator", "dcbm"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tree, "write", write)
+    before = content(root)
+    with pytest.raises(KeyboardInterrupt):
+        settings.apply(root, [Setting("runs", "1"), Setting("migrator", "dcbm"), Setting("batch_max_us", "1")])
+    assert content(root) == before
 
 
 def test_one_write_with_the_newline_of_echo(tmp_path: Path) -> None:
@@ -185,6 +203,42 @@ def test_restore_changes_nothing_if_a_value_is_rejected(root: Path, writes: Writ
     before = content(root)
     assert ctl(root, "restore", str(tmp_path / "saved")) == 2
     assert "ferry: mtcopy/threads=99: Invalid argument" in capsys.readouterr().err
+    assert content(root) == before
+
+
+def no_channel(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """dcbm is loaded, and no DMA engine."""
+    def write(path: Path, text: str) -> None:
+        if path.name == "migrator" and text == "dcbm":
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        migration_tree.store(root, path.relative_to(root).as_posix(), text)
+
+    monkeypatch.setattr(tree, "write", write)
+
+
+@pytest.mark.parametrize(("options", "status"), [([], 0), (["--strict"], 1)])
+def test_restore_skips_a_migrator_without_a_device(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                   options: list[str], status: int,
+                                                   capsys: pytest.CaptureFixture[str]) -> None:
+    no_channel(root, monkeypatch)
+    (tmp_path / "saved").write_text("runs=1\nreasons/damon/migrator=dcbm\nmigrator=dcbm\nbatch_max_us=1\n")
+    assert ctl(root, "restore", str(tmp_path / "saved"), *options) == status
+    assert capsys.readouterr().err.splitlines() == [
+        "skipped: reasons/damon/migrator=dcbm: No such device; is its driver loaded?",
+        "skipped: migrator=dcbm: No such device; is its driver loaded?"]
+    now = content(root)
+    assert (now["runs"], now["batch_max_us"], now["migrator"], now["reasons/damon/migrator"]) == (
+        "1", "1", "off", "inherit")
+
+
+def test_set_and_a_list_of_devices_do_not_skip(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    no_channel(root, monkeypatch)
+    before = content(root)
+    assert ctl(root, "set", "runs=1", "migrator=dcbm") == FerryError.status
+    (tmp_path / "saved").write_text("runs=1\ndcbm/devices=none0\n")
+    assert ctl(root, "restore", str(tmp_path / "saved")) == FerryError.status
+    assert capsys.readouterr().err.count("No such device;") == 2
     assert content(root) == before
 
 

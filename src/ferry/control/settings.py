@@ -37,27 +37,42 @@ def parse(word: str) -> Setting:
     return Setting(name.strip(), value.strip())
 
 
-def apply(root: Path, settings: Sequence[Setting]) -> None:
+def apply(root: Path, settings: Sequence[Setting], *, skip_absent: bool = False) -> list[str]:
     """Write all settings in their order, or none.
 
-    Raises UsageError, before anything is written, for a name that does not exist or is read-only. If the kernel rejects
-    a value, the former values are written back, and a FerryError names the file, the value and the accepted words; it
-    is a UsageError for EINVAL.
+    Raises UsageError, before anything is written, for a name that does not exist or is read-only, and for a value that
+    is not valid text. If the kernel rejects a value, the former values are written back, and a FerryError names the
+    file, the value and the accepted words; it is a UsageError for EINVAL. The former values are also written back if a
+    signal ends the writing.
+
+    With `skip_absent` a word for which there is no device yet (ENODEV), such as dcbm before the driver of a DMA engine
+    is loaded, is left out, and the others are kept; a line for each such setting is returned.
     """
     present = {file.name: file for file in tree.files(root)}
     for setting in settings:
         _check(root, setting, present)
-    former: list[Setting] = []
-    for setting in settings:
-        file = present[setting.name]
-        try:
-            tree.write(root / setting.name, setting.value)
-        except OSError as error:
-            undone = _write_back(root, former) or "nothing was changed"
-            kind = UsageError if error.errno == errno.EINVAL else FerryError
-            raise kind(f"{setting}: {error.strerror}; {_accepted(file)}; {undone}", hint=ABI) from error
-        if file.text is not None:
-            former.append(Setting(file.name, file.setting))
+    former: list[File] = []
+    skipped = []
+    try:
+        for setting in settings:
+            file = present[setting.name]
+            # Before the write: a signal may arrive between the two.
+            former.append(file)
+            try:
+                tree.write(root / setting.name, setting.value)
+            except OSError as error:
+                former.pop()
+                if not (skip_absent and error.errno == errno.ENODEV and isinstance(file.value, Choice)):
+                    raise
+                skipped.append(f"{setting}: {error.strerror}; is its driver loaded?")
+    except OSError as error:
+        undone = _write_back(root, former) or "nothing was changed"
+        kind = UsageError if error.errno == errno.EINVAL else FerryError
+        raise kind(f"{setting}: {error.strerror}; {_accepted(file)}; {undone}", hint=ABI) from error
+    except BaseException:
+        _write_back(root, former)
+        raise
+    return skipped
 
 
 def _check(root: Path, setting: Setting, present: Mapping[str, File]) -> None:
@@ -70,16 +85,22 @@ def _check(root: Path, setting: Setting, present: Mapping[str, File]) -> None:
         raise UsageError(f"{setting.name} is read-only", hint="ferry ctl save prints the settings that can be written")
     if not os.access(root / setting.name, os.W_OK):
         raise FerryError(f"{setting.name} may not be written by this user", hint="run the same command as root")
+    try:
+        setting.value.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{setting.name}={setting.value!r}: not valid text; {_accepted(file)}", hint=ABI) from error
 
 
-def _write_back(root: Path, former: Sequence[Setting]) -> str:
+def _write_back(root: Path, former: Sequence[File]) -> str:
     """Undo the writes, the last first. The settings that could not be written back, in words; "" if there is none."""
     lost = []
-    for setting in reversed(former):
+    for file in reversed(former):
+        if file.text is None:
+            continue
         try:
-            tree.write(root / setting.name, setting.value)
+            tree.write(root / file.name, file.setting)
         except OSError as error:
-            lost.append(f"{setting} could not be written back: {error.strerror}")
+            lost.append(f"{file.name}={file.setting} could not be written back: {error.strerror}")
     return "; ".join(lost)
 
 

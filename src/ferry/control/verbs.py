@@ -36,8 +36,9 @@ def add_actions(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
                              description="Apply the settings of a file, all or none: limits first, migrators last. A "
                                          "setting that this kernel does not know, because a module is not loaded or "
                                          "was not built, is reported and skipped, so that one file serves several "
-                                         "machines and boots. A value that the kernel rejects is an error, and "
-                                         "nothing is changed. At boot, run it after the modules are loaded.")
+                                         "machines and boots; so is a migrator without a device (ENODEV). Any other "
+                                         "value that the kernel rejects is an error, and nothing is changed. At boot, "
+                                         "run it after the modules are loaded.")
     restore.add_argument("file", type=Path, metavar="FILE", help="as save writes it")
     restore.add_argument("--strict", action="store_true", help="exit with 1 if a setting was skipped")
     restore.set_defaults(call=_restore)
@@ -111,8 +112,10 @@ def _restore(args: argparse.Namespace) -> int:
     known, missing = settings.split(args.root, settings.loaded(text))
     for line in missing:
         print(f"skipped: {line}", file=sys.stderr)
-    settings.apply(args.root, known)
-    return int(args.strict and bool(missing))
+    absent = settings.apply(args.root, known, skip_absent=True)
+    for line in absent:
+        print(f"skipped: {line}", file=sys.stderr)
+    return int(args.strict and bool(missing + absent))
 
 
 def _metrics(args: argparse.Namespace) -> int:
