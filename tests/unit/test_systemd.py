@@ -27,6 +27,7 @@ def test_the_service_restores_the_file_that_it_waits_for() -> None:
     args = cli.build_parser(("ctl",)).parse_args(words)
     assert program == "/usr/bin/ferry" and (args.verb, args.action) == ("ctl", "restore")
     assert service["Unit"]["ConditionPathExists"] == str(args.file)
+    assert service["Service"]["ExecStartPre"] == "-/usr/bin/udevadm settle --timeout=30"
     assert service["Service"]["Type"] == "oneshot" and service["Install"]["WantedBy"] == "multi-user.target"
 
 
