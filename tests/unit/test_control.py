@@ -275,6 +275,51 @@ def test_output_that_cannot_be_written_is_one_error(root: Path, capsys: pytest.C
     assert "ferry: /proc/nowhere/ferry.prom cannot be written: No such file" in capsys.readouterr().err
 
 
+def test_a_link_stays_and_a_pipe_is_written_to(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real/saved")
+    for _ in range(2):  # the first time the link dangles
+        assert ctl(root, "save", str(tmp_path / "link")) == 0
+        assert (tmp_path / "link").is_symlink() and "runs=0\n" in (tmp_path / "real/saved").read_text()
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert ctl(root, "save", str(tmp_path / "pipe")) == 0
+        assert (tmp_path / "pipe").is_fifo() and b"runs=0\n" in os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_dev_stdout_is_standard_output(isolated: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert "runs=0\n" in isolated("save", "/dev/stdout").stdout
+
+
+def test_a_file_can_be_read_by_all_and_no_scratch_file_is_left(root: Path, tmp_path: Path,
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is on the disk before it has its name; what others put there as a scratch file is not written to."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    victim = tmp_path / "victim"
+    victim.write_text("")
+    (tmp_path / f".saved.{os.getpid()}").symlink_to(victim)
+    former = os.umask(0o077)
+    try:
+        assert ctl(root, "save", str(tmp_path / "saved")) == 0
+    finally:
+        os.umask(former)
+    assert (tmp_path / "saved").stat().st_mode & 0o777 == 0o644
+    assert synced == [(tmp_path / "saved").stat().st_size] and victim.read_text() == ""
+
+    def interrupt(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    before = sorted(tmp_path.iterdir())
+    assert ctl(root, "save", str(tmp_path / "saved")) == 130
+    assert sorted(tmp_path.iterdir()) == before
+
+
 @pytest.mark.parametrize(("words", "completed"), [
     (["ferry", "ctl", "re"], ["restore"]),
     (["ferry", "ctl", "set", "reasons/damon/mig"], ["reasons/damon/migrator=", "reasons/damon/migrator=VALUE"]),
