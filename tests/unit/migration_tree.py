@@ -33,7 +33,7 @@ ZEROES = (
     "migrc/counters/skipped_writable", "dcbm/counters/copied_bytes", "dcbm/counters/verify_ns", "dcbm/counters/errors",
     "dcbm/counters/timeouts", "dcbm/counters/verify_failures", "dcbm/counters/rejected_busy",
     "dcbm/counters/hung_pages", "dcbm/counters/leaked_pages",
-    "stats/runs/moved", "stats/runs/left_busy", "stats/runs/left_pinned",
+    "mtcopy/helper_ns", "stats/runs/moved", "stats/runs/left_busy", "stats/runs/left_pinned",
     *(f"stats/{migrator}/{file}" for migrator in MIGRATORS for file in COUNTERS),
     *(f"stats/{migrator}/{reason}/{file}" for migrator in MIGRATORS for reason in REASONS for file in COUNTERS),
     *(f"stats/reasons/{reason}/{file}" for reason in REASONS for file in MOVED),

@@ -86,6 +86,7 @@ def test_counters_have_base_units_and_labels(root: Path) -> None:
     assert value(series, "ferry_copy_seconds_total", **copies) == 0.0025
     assert value(series, "ferry_skipped_folios_total", cause="pinned", **copies) == 2
     assert value(series, "ferry_skipped_batches_total", cause="small", **copies) == 7
+    assert value(series, "ferry_mtcopy_helper_seconds_total") == 0
     assert value(series, "ferry_batch_max_seconds") == 0.004
     assert value(series, "ferry_reason_max_bytes_per_second", reason="damon") == 0
     assert value(series, "ferry_migrc_flushed_total", cause="drain") == 0

@@ -32,6 +32,7 @@ _RULES = tuple((re.compile(pattern), family, kind) for pattern, family, kind in 
     (r"(?P<part>[^/]+)/counters/(?P<file>avoided_.+|hung_pages)", "{part}_{file}", GAUGE),
     (r"(?P<part>[^/]+)/counters/(?P<file>flushed|skipped|rejected)_(?P<cause>.+)", "{part}_{file}", COUNTER),
     (r"(?P<part>[^/]+)/counters/(?P<file>.+)", "{part}_{file}", COUNTER),
+    (r"(?P<file>mtcopy/helper_ns)", "{file}", COUNTER),
     (r"reasons/(?P<reason>[^/]+)/(?P<file>.+)", "reason_{file}", GAUGE),
     (r"runs", "runs_enabled", GAUGE),
     (r"(?P<file>.+)", "{file}", GAUGE),
