@@ -58,6 +58,21 @@ def test_settings_are_compared_with_what_ferry_shows(tmp_path: Path, wanted: str
     assert filters.differing(shown(migration_tree.make(tmp_path)), wanted) == wrong
 
 
+@pytest.mark.parametrize(("wanted", "shows", "wrong"), [
+    ("dcbm/devices=dma0,dma1, dma2", "dma0 dma1  dma2", []),
+    ("dcbm/devices=dma0,dma1", "dma0", ["dcbm/devices is dma0, not dma0,dma1"]),
+    ("migrc/max_bytes=100000", "98304", []), ("migrc/max_bytes=4095", "0", []),
+    ("migrc/max_bytes=100000", "102400", ["migrc/max_bytes is 102400, not 100000"]),
+    ("migrc/max_bytes=x", "0", ["migrc/max_bytes is 0, not x"]),
+    ("batch_max_bytes=100000", "98304", ["batch_max_bytes is 98304, not 100000"]),
+])
+def test_a_setting_is_compared_as_the_kernel_shows_it(tmp_path: Path, wanted: str, shows: str,
+                                                      wrong: list[str]) -> None:
+    root = migration_tree.make(tmp_path)
+    (root / wanted.partition("=")[0]).write_text(f"{shows}\n")
+    assert filters.differing(shown(root), wanted) == wrong
+
+
 def shown(root: Path) -> str:
     files = verbs.nested([file for file in tree.files(root) if file.text is not None])
     return json.dumps({"schema": 2, "files": files})

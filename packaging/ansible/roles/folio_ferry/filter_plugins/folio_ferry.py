@@ -9,6 +9,8 @@ import re
 MISSING = "missing"
 #: The features' control files -> what switches them off.
 OFF = {"migrator": "off", "runs": "0", "migrc/enabled": "0"}
+#: Bytes; the packages are for amd64 alone.
+PAGE = 4096
 
 
 def grub_entry(menu: str, release: str) -> str:
@@ -41,7 +43,16 @@ def differing(shown: str, wanted: str) -> list[str]:
     settings = OFF | {name.strip(): value.strip() for name, _, value in pairs}
     values = {name: _value(files, name) for name in settings}
     return [f"{name} is {values[name]}, not {value}" for name, value in settings.items()
-            if values[name] != value and (values[name], value) != (MISSING, OFF.get(name))]
+            if values[name] != _as_shown(name, value) and (values[name], value) != (MISSING, OFF.get(name))]
+
+
+def _as_shown(name: str, value: str) -> str:
+    """A value as the kernel shows it after a write."""
+    if name == "dcbm/devices":
+        return value.replace(",", " ").strip()
+    if name == "migrc/max_bytes" and value.isdecimal():
+        return str(int(value) // PAGE * PAGE)
+    return value
 
 
 def _value(files: object, name: str) -> str:
