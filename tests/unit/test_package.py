@@ -259,6 +259,22 @@ def test_the_tools_package_holds_what_runs_without_the_clone(unpacked: Path) -> 
     assert not [path for path in unpacked.rglob("*") if path.is_file() and clone in path.read_bytes()]
 
 
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_removal_disables_the_unit_also_where_systemd_does_not_run(made: tuple[Path, Path], tmp_path: Path,
+                                                                     runs: bool) -> None:
+    """In a chroot `systemctl disable` removes the link, and there is nothing to reload."""
+    control, called = tmp_path / "control", tmp_path / "called"
+    subprocess.run(["dpkg-deb", "-e", made[0], control], check=True)
+    write(tmp_path, {"bin/systemctl": f'#!/bin/sh\necho "$@" >>{called}\nexit 1\n', "system/x": ""})
+    (tmp_path / "bin/systemctl").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    for script, action in (("prerm", "upgrade"), ("prerm", "remove"), ("postrm", "remove")):
+        text = (control / script).read_text().replace("/run/systemd/system", str(tmp_path / "system") * runs or "/none")
+        subprocess.run(["sh", "-c", text, script, action], env=env, check=True)
+    assert called.read_text().splitlines() == [f"disable {tool.SERVICE}", *(["daemon-reload"] if runs else [])]
+    assert stat.S_IMODE((control / "postrm").stat().st_mode) == 0o755
+
+
 def test_an_installed_tool_reads_test_output_by_its_own_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "in_clone", lambda: False)
     assert tool.kunit_tool.directory() == Path("/") / tool.PROGRAMS / tool.kunit_tool.INSTALLED

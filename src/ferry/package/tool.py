@@ -32,11 +32,15 @@ _LAUNCHER = f"""#!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 PYTHONPATH=/{LIBRARY} exec /usr/bin/python3 -BP -m ferry "$@"
 """
-# Else the link by which it was enabled would stay.
+# Else the link by which it was enabled would stay. systemctl removes it also where systemd does not run: in a chroot.
 _PRERM = f"""#!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-set -e
-if [ "$1" = remove ] && [ -d /run/systemd/system ]; then systemctl disable {SERVICE}; fi
+if [ "$1" = remove ] && command -v systemctl >/dev/null; then systemctl disable {SERVICE} || true; fi
+"""
+# Else systemd would keep the unit that was removed, or the one that an upgrade replaced.
+_POSTRM = """#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
 """
 _CONTROL = """\
 Package: {name}
@@ -69,8 +73,9 @@ def build_package(into: Path) -> Path:
         _write(root / "DEBIAN/control", _CONTROL.format(
             name=NAME, version=__version__, maintainer="{} <{}>".format(*naming.MAINTAINER), programs=PROGRAMS,
             depends=", ".join(DEPENDS), kib=-(-size // 1024)))
-        _write(root / "DEBIAN/prerm", _PRERM)
-        (root / "DEBIAN/prerm").chmod(0o755)
+        for name, script in {"prerm": _PRERM, "postrm": _POSTRM}.items():
+            _write(root / "DEBIAN" / name, script)
+            (root / "DEBIAN" / name).chmod(0o755)
         _set_modes(root)
         made = into / f"{NAME}_{__version__}_amd64.deb"
         archive.write(root, made, seconds)
