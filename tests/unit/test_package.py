@@ -275,6 +275,23 @@ def test_a_removal_disables_the_unit_also_where_systemd_does_not_run(made: tuple
     assert stat.S_IMODE((control / "postrm").stat().st_mode) == 0o755
 
 
+def test_a_file_that_git_does_not_list_is_not_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {f"clone/{name}": "" for name in (
+        "src/ferry/a.py", "src/ferry/draft.py", "docs/x/é.md", "docs/draft.md", "guest/scripts/draft.sh",
+        "packaging/systemd/draft.service", "COPYING")})
+    clone = tmp_path / "clone"
+    monkeypatch.setattr(paths, "repo_root", lambda: clone)
+    monkeypatch.setattr(tool.kunit_tool, "directory", lambda: clone)
+    monkeypatch.setattr(tool.kunit_tool, "FILES", ())
+    tool._add_files(tmp_path / "all", {}, [])
+    assert len([path for path in (tmp_path / "all").rglob("*") if path.is_file()]) == 7
+    for words in (["init", "-q"], ["add", "src/ferry/a.py", "docs/x/é.md"]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    tool._add_files(tmp_path / "listed", {}, [])
+    assert sorted(path.name for path in (tmp_path / "listed").rglob("*") if path.is_file()) == [
+        "a.py", "copyright", "é.md"]
+
+
 def test_an_installed_tool_reads_test_output_by_its_own_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "in_clone", lambda: False)
     assert tool.kunit_tool.directory() == Path("/") / tool.PROGRAMS / tool.kunit_tool.INSTALLED

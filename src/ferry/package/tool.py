@@ -85,20 +85,31 @@ def build_package(into: Path) -> Path:
 def _add_files(root: Path, programs: dict[str, Path], selftests: Sequence[Path]) -> None:
     """The files of the clone, and the programs that were built."""
     clone = paths.repo_root()
-    copies = {path: f"{LIBRARY}/{path.relative_to(clone / 'src')}" for path in (clone / "src/ferry").rglob("*")
+    copies = {path: f"{LIBRARY}/{path.relative_to(clone / 'src')}" for path in _listed(clone, "src/ferry")
               if path.suffix in _SUFFIXES}
     copies |= {path: f"{PROGRAMS}/{name}" for name, path in programs.items()}
     copies |= {path: f"{PROGRAMS}/{series_selftests.INSTALLED}/{path.name}" for path in selftests}
     reader = kunit_tool.directory()
     copies |= {reader / name: f"{PROGRAMS}/{kunit_tool.INSTALLED}/{name}" for name in kunit_tool.FILES}
-    copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in (clone / "guest/scripts").glob("*.sh")}
-    copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in (clone / "docs").rglob("*.md")}
+    copies |= {path: f"{PROGRAMS}/scripts/{path.name}" for path in _listed(clone, "guest/scripts")
+               if path.suffix == ".sh"}
+    copies |= {path: f"{DOCS}/{path.relative_to(clone / 'docs')}" for path in _listed(clone, "docs")
+               if path.suffix == ".md"}
     units = clone / "packaging/systemd"
-    copies |= {path: f"usr/lib/systemd/system/{path.relative_to(units)}" for path in units.rglob("*") if path.is_file()}
+    copies |= {path: f"usr/lib/systemd/system/{path.relative_to(units)}"
+               for path in _listed(clone, "packaging/systemd")}
     copies |= {clone / "COPYING": f"{DOCS}/copyright"}
     for path, name in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / name)
+
+
+def _listed(clone: Path, folder: str) -> list[Path]:
+    """The files of a folder that git lists; all files if the clone is no repository. Raises InfraError if git fails."""
+    if not (clone / ".git").exists():
+        return [path for path in (clone / folder).rglob("*") if path.is_file()]
+    names = proc.capture(["git", "ls-files", "-z", "--", folder], cwd=clone).split("\0")
+    return [clone / name for name in names if name]
 
 
 def _add_generated(root: Path, seconds: int) -> None:
