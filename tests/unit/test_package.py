@@ -297,9 +297,22 @@ def test_an_installed_tool_reads_test_output_by_its_own_copy(monkeypatch: pytest
     assert tool.kunit_tool.directory() == Path("/") / tool.PROGRAMS / tool.kunit_tool.INSTALLED
 
 
-def test_an_installed_tool_says_that_building_needs_a_clone(unpacked: Path, tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(unpacked / tool.LIBRARY), "FERRY_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, "-BP", "-m", "ferry", "config"], env=env, capture_output=True, text=True,
+def installed(unpacked: Path, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The unpacked tool, without a program to install packages with."""
+    env = {**os.environ, "PYTHONPATH": str(unpacked / tool.LIBRARY), "FERRY_CACHE": str(tmp_path / "cache"),
+           "PATH": str(tmp_path)}
+    return subprocess.run([sys.executable, "-BP", "-m", "ferry", *words], env=env, capture_output=True, text=True,
                           cwd=tmp_path, check=False)
+
+
+@pytest.mark.parametrize("verb", ["config", "setup"])
+def test_an_installed_tool_says_that_building_needs_a_clone(unpacked: Path, tmp_path: Path, verb: str) -> None:
+    done = installed(unpacked, tmp_path, verb)
     assert done.returncode == 3
     assert "not a clone of Folio Ferry" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_installed_doctor_looks_at_the_machine_itself(unpacked: Path, tmp_path: Path) -> None:
+    done, local = (installed(unpacked, tmp_path, "doctor", *words) for words in ([], ["--board", "local"]))
+    assert (done.returncode, done.stderr) == (local.returncode, local.stderr)
+    assert "ferry_mtcopy" in done.stdout and "virtme-ng" not in done.stdout

@@ -161,7 +161,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.board == boards.LOCAL:
+    # Without a clone no board boots.
+    if args.board == boards.LOCAL or not paths.in_clone():
         return listed(doctor_local.findings, doctor_local.NEXT)
     return listed(findings, "make run")
 

@@ -51,6 +51,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def run(args: argparse.Namespace) -> int:
+    """Entry of the verb. Raises InfraError without a clone: the installed tool builds nothing."""
+    paths.repo_root()
     done = install_missing()
     progress.note(f"installed {' '.join(done)}" if done else "nothing is missing")
     return 0
