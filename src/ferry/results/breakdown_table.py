@@ -69,7 +69,7 @@ def _phases(document: Document) -> Grid:
     counted = any(cast(BreakdownRow, row).get("migrate_pages_share") for row in document["rows"])
     note = "a function belongs to the phase of its nearest caller; the total is the guest's own clock" if counted else \
         "a tracepoint tells a migrator's copy from the rest; without a migrator only the total is known"
-    return Grid(_title(document, "phases"), ["", "", *names], rows, [f"medians; {note}"])
+    return Grid(_title(document, "phases"), ["", "", *names], rows, [f"medians; {note}"], keys=2)
 
 
 def _title(document: Document, what: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -29,12 +30,13 @@ Record = Mapping[str, object]
 
 @dataclass(frozen=True)
 class Grid:
-    """A table before it has a format; a cell is a list of lines."""
+    """A table before it has a format; a cell is a list of lines. The first columns, as many as `keys`, name the row."""
 
     title: str
     columns: list[str]
     rows: list[list[list[str]]]
     notes: list[str] = field(default_factory=list)
+    keys: int = 1
 
 
 @dataclass(frozen=True)
@@ -61,22 +63,50 @@ def render(output: Output, form: str) -> str:
 
 
 def as_table(grid: Grid) -> str:
-    """For the terminal, with its styles where stdout is one."""
-    lines = any(len(cell) > 1 for row in grid.rows for cell in row)
-    table = Table(show_lines=lines)
-    for index, column in enumerate(grid.columns):
-        table.add_column(column, justify="right" if index else "left", no_wrap=True)
-    for row in grid.rows:
-        table.add_row(*(Text("\n".join(cell)) for cell in row))
-    return "\n".join([grid.title, _drawn(table), *grid.notes])
+    """For the terminal, with its styles where stdout is one.
 
-
-def _drawn(table: Table) -> str:
+    No figure is cut. If the terminal is too narrow, the table has no frame, and further columns are below the first
+    ones, with the keys again.
+    """
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
     out = io.StringIO()
-    Console(file=out, width=width, force_terminal=terminal, markup=False, highlight=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    # If it is given no height, rich takes a dumb terminal for one of 80 columns.
+    console = Console(file=out, width=width, height=1, force_terminal=terminal, markup=False, highlight=False)
+    frame = box.HEAVY_HEAD if "utf" in (sys.stdout.encoding or "utf-8").lower() else box.ASCII
+    whole = _table(grid, range(len(grid.columns)), frame)
+    for table in [whole] if _fits(console, whole) else _parts(console, grid):
+        console.print(table)
+    return "\n".join([grid.title, *(line.rstrip() for line in out.getvalue().splitlines()), *grid.notes])
+
+
+def _table(grid: Grid, columns: Sequence[int], frame: box.Box | None) -> Table:
+    lines = any(len(cell) > 1 for row in grid.rows for cell in row)
+    table = Table(show_lines=lines, box=frame)
+    for column in columns:
+        table.add_column(grid.columns[column], justify="right" if column else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(Text("\n".join(row[column])) for column in columns))
+    return table
+
+
+def _fits(console: Console, table: Table) -> bool:
+    unbounded = console.options.update_width(max(PIPE_WIDTH, console.width))
+    return console.measure(table, options=unbounded).maximum <= console.width
+
+
+def _parts(console: Console, grid: Grid) -> list[Table]:
+    """The table in as few parts as fit. A column that does not fit beside the keys alone is folded."""
+    keys, first = range(grid.keys), grid.keys
+    parts: list[Table] = []
+    for column in range(first, len(grid.columns)):
+        wider = _table(grid, [*keys, *range(first, column + 1)], None)
+        if not parts or _fits(console, wider):
+            parts[-1:] = [wider]
+        else:
+            first = column
+            parts.append(_table(grid, [*keys, column], None))
+    return parts
 
 
 def as_markdown(grid: Grid) -> str:
