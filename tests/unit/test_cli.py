@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -62,6 +63,14 @@ def test_a_bug_is_70_with_its_traceback(monkeypatch: pytest.MonkeyPatch, capsys:
     assert cli.main(["doctor"]) == errors.BUG == 70
     said = capsys.readouterr()
     assert "Traceback" in said.err and "a bug in ferry: KeyError: 'nothing'" in said.err
+
+
+def test_a_text_that_the_locale_lacks_ends_no_verb(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(doctor, "run", lambda args: print("1.5 ±0.2"))
+    cli.main(["doctor"])
+    assert written.getvalue() == b"1.5 ?0.2\n"
 
 
 def test_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -121,6 +122,9 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     for sig in (signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sig, _terminate)
+    # A text that the locale cannot express does not end the verb.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
     verbose = "--verbose" in words
     try:
         args = build_parser(_wanted(words)).parse_args(words)
