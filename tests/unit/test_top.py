@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,11 +64,17 @@ def test_reasons_that_did_nothing_are_left_out(root: Path) -> None:
         migration_tree.store(root, "reasons/contig_range/migrator", "off")
 
     damon_before_numa = {one.reason: one for one in reason_rates(after(root, 2, change))}
-    assert list(damon_before_numa) == ["contig_range", "damon", "numa_misplaced"]
+    assert list(damon_before_numa) == ["damon", "numa_misplaced"]
     damon, numa = damon_before_numa["damon"], damon_before_numa["numa_misplaced"]
     assert (damon.max_bytes_per_s, damon.throttled_share, damon.migrator) == (1_000_000, 1.5, "inherit")
     assert (numa.moved_pages, percentile(numa.locked, 0.5), percentile(numa.locked, 0.99)) == (256, 64, 4096)
-    assert damon_before_numa["contig_range"].migrator == "off"
+    idle = after(root, 2, lambda: migration_tree.store(root, "runs", "1"))
+    assert reason_rates(idle) == []
+
+
+def test_copies_of_before_are_left_out(root: Path) -> None:
+    migration_tree.count(root, bytes=1000, batches=1)
+    assert copy_rates(after(root, 2, lambda: migration_tree.store(root, "runs", "1"))) == []
 
 
 @pytest.mark.parametrize(("share", "bound"), [(0.5, 64), (0.51, 256), (0.75, 256), (0.76, 1024), (1.0, float("inf"))])
@@ -131,6 +139,43 @@ def test_ctrl_c_is_success_and_looks_follow_each_other(root: Path, monkeypatch: 
     assert cli.main(["top", "--root", str(root)]) == 0
     said = capsys.readouterr()
     assert said.out.count("copies, with off selected") == 2 and not said.err
+
+
+def live(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], term: str) -> str:
+    """What a terminal of 80 columns and 24 lines gets of one look, while all reasons are busy."""
+    looks = iter(range(2))
+
+    def change() -> None:
+        if next(looks) == 1:
+            raise KeyboardInterrupt
+        migration_tree.add(root, "migrc/quarantined_bytes", 12_000_000)
+        for reason in migration_tree.REASONS:
+            migration_tree.add(root, f"stats/mtcopy/{reason}/folios", 1_234_567)
+            migration_tree.add(root, f"stats/reasons/{reason}/moved_pages", 7_654_321)
+
+    look(root, monkeypatch, change)
+    for name, value in {"COLUMNS": "80", "LINES": "24", "TERM": term}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert cli.main(["top", "--root", str(root)]) == 0
+    return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+
+
+def test_a_screen_has_the_parts_whole_figures_and_what_is_missing(root: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    screen = live(root, monkeypatch, capsys, "xterm").split("\x1b[H")[-1].partition("\x1b[?")[0]
+    lines = [line.rstrip() for line in screen.splitlines()]
+    assert len(lines) == 24 and max(map(len, lines)) <= 80
+    assert lines[0].startswith("migrc: 12.0 MB in quarantine")
+    assert len([line for line in lines if line.split()[2:5] == ["-", "0", "1,234,567"]]) == 10 and "…" not in screen
+    more = re.fullmatch(r"(\d+) lines more: make the terminal larger, or see ferry top --once", lines[-1])
+    assert more and int(more[1]) > 10
+
+
+def test_a_dumb_terminal_gets_the_texts(root: Path, monkeypatch: pytest.MonkeyPatch,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
+    said = live(root, monkeypatch, capsys, "dumb")
+    assert said.count("7,654,321") == 10 and "\x1b" not in said and "lines more" not in said
 
 
 @pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tables of the verb `top`: copies by migrator and reason, and what moved for each reason."""
+"""What the verb `top` shows: copies by migrator and reason, what moved for each reason, the parts' own counters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ REASON_COLUMNS = ["reason", "migrator", "moved\npages/s", "failed\npages/s", "lo
 
 
 def grids(interval: Interval) -> list[Grid]:
-    """Both tables; the parts' own counters are notes below the second."""
+    """Both tables."""
     selected = interval.after.values.get("migrator")
     title = f"copies, with {selected.selected if isinstance(selected, Choice) else '?'} selected"
     copies = Grid(title, ["migrator", "reason", "copy\nGB/s", *COPY_COLUMNS, "skipped/s"],
-                  [_copy_row(one) for one in copy_rates(interval)])
-    reasons = Grid("base pages by reason", REASON_COLUMNS, [_reason_row(one) for one in reason_rates(interval)],
-                   _parts(interval))
+                  [_copy_row(one) for one in copy_rates(interval)], keys=2)
+    reasons = Grid("base pages by reason", REASON_COLUMNS, [_reason_row(one) for one in reason_rates(interval)])
     return [copies, reasons]
 
 
@@ -40,7 +39,7 @@ def _reason_row(one: ReasonRates) -> list[list[str]]:
             [rate(one.max_bytes_per_s / 10**6) if one.max_bytes_per_s else "-"], [f"{one.throttled_share:.2f}"]]
 
 
-def _parts(interval: Interval) -> list[str]:
+def parts(interval: Interval) -> list[str]:
     """One line for migrc and one for dcbm, where present."""
     now, notes = interval.after, []
     if "migrc/quarantined_bytes" in now.values:

@@ -58,11 +58,11 @@ def number(snapshot: Snapshot, name: str) -> int:
 
 
 def copy_rates(interval: Interval) -> list[CopyRates]:
-    """One for each migrator and reason that has counted anything since boot."""
+    """One for each migrator and reason that has counted anything in the interval."""
     found = []
     for one in tree.copies(interval.after.values):
         names = [name for name in interval.after.values if name.rpartition("/")[0] == one.path]
-        if any(number(interval.after, name) for name in names):
+        if any(interval.increase(name) for name in names):
             rates = {name.rpartition("/")[2]: interval.rate(name) for name in names}
             copied, spent_ns = (interval.increase(f"{one.path}/{file}") for file in ("bytes", "copy_ns"))
             found.append(CopyRates(one, rates, copied / spent_ns if spent_ns else None))
@@ -70,7 +70,7 @@ def copy_rates(interval: Interval) -> list[CopyRates]:
 
 
 def reason_rates(interval: Interval) -> list[ReasonRates]:
-    """One for each reason that has counted anything since boot, or has a setting of its own."""
+    """One for each reason that has counted anything in the interval."""
     values = interval.after.values
     before, after = histogram.locked(interval.before.values), histogram.locked(values)
     reasons = sorted({name.split("/")[-2] for name in values if name.startswith("reasons/")} | set(after)
@@ -81,8 +81,7 @@ def reason_rates(interval: Interval) -> list[ReasonRates]:
         migrator = values.get(f"reasons/{reason}/migrator")
         selected = migrator.selected if isinstance(migrator, Choice) else ""
         limit = number(interval.after, f"reasons/{reason}/max_bytes_per_s")
-        counted = any(number(interval.after, name) for name in values if name.startswith(f"{stats}/"))
-        if counted or limit or selected not in ("", "inherit"):
+        if any(interval.increase(name) for name in values if name.startswith(f"{stats}/")):
             locked = histogram.difference(before.get(reason, EMPTY), after.get(reason, EMPTY))
             found.append(ReasonRates(reason, selected, interval.rate(f"{stats}/moved_pages"),
                                      interval.rate(f"{stats}/failed_pages"), locked, limit,
