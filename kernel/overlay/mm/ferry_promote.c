@@ -39,9 +39,10 @@
  * drains the lists here, too, and no folio is added until they are enabled: a
  * policy that is set meanwhile cannot be undone by a fault that came before it.
  *
- * Locking: the lock of a list is taken last, with no other lock held. The work
- * takes the locks of a migration in MIGRATE_ASYNC mode and allocates without
- * reclaim, so a task may wait for it that holds none of those locks.
+ * Locking: the lock of a list is taken with no other lock held; the work is
+ * queued under it. The work takes the locks of a migration in MIGRATE_ASYNC
+ * mode and allocates without reclaim, so a task may wait for it that holds none
+ * of those locks.
  */
 
 #include <kunit/visibility.h>
@@ -102,7 +103,7 @@ static bool ferry_leaves_enough(struct folio *folio)
 bool __ferry_promote(struct folio *folio, int node)
 {
 	struct ferry_promotions *promotions = &ferry_promotions[node];
-	unsigned long nr = folio_nr_pages(folio), waiting;
+	unsigned long nr = folio_nr_pages(folio);
 
 	if (!ferry_promotions || nr >= FERRY_LIST_PAGES ||
 	    !__ferry_wants_long_lists(MR_NUMA_MISPLACED) ||
@@ -118,13 +119,13 @@ bool __ferry_promote(struct folio *folio, int node)
 			return false;
 		list_add_tail(&folio->lru, &promotions->folios);
 		promotions->nr_pages += nr;
-		waiting = promotions->nr_pages;
+		if (promotions->nr_pages >= FERRY_LIST_PAGES)
+			mod_delayed_work(ferry_promote_wq, &promotions->work,
+					 0);
+		else if (promotions->nr_pages == nr)
+			queue_delayed_work(ferry_promote_wq, &promotions->work,
+					   READ_ONCE(ferry_promote_delay));
 	}
-	if (waiting >= FERRY_LIST_PAGES)
-		mod_delayed_work(ferry_promote_wq, &promotions->work, 0);
-	else if (waiting == nr)
-		queue_delayed_work(ferry_promote_wq, &promotions->work,
-				   READ_ONCE(ferry_promote_delay));
 	return true;
 }
 
@@ -134,7 +135,7 @@ bool __ferry_promote(struct folio *folio, int node)
  * lru_cache_disable() calls it. No folio waits any more, until the caches of
  * the LRU lists are enabled again: lru_cache_disable() has waited for all RCU
  * readers since it disabled them, so no task that saw them enabled is within
- * the lock of a list.
+ * the lock of a list, and the work of every folio is queued.
  *
  * Context: process context, no lock of a migration held. May sleep.
  */
