@@ -62,8 +62,8 @@ class Case:
         return "|".join((self.name, self.setup, self.evidence, self.action))
 
 
-#: A thousand in a thorough run.
-_MANY = "least=$((most_folios/10))"
+#: A thousand if the suite is named, otherwise ten.
+_MANY = "least=$((most_folios>1000?1000:10))"
 _KUNIT = "/sys/kernel/debug/kunit/ferry_dcbm"
 _UNBOUND_BUSY = "/sys/kernel/debug/ferry_testdma/unbound_busy"
 _HITS_PREP = "/sys/kernel/debug/ferry_testdma/hits_prep"
