@@ -99,7 +99,7 @@ void config_apply(const struct config *config)
 		die(errno == EINVAL ? EXIT_USAGE : EXIT_FAILED, "--config %s: %s refuses '%s': %m", config->label,
 		    path, value);
 	}
-	/* The migrator that used these settings is not selected any more. */
+	/* Last: a migrator that is not selected any more does not obey them. */
 	for (size_t i = 0; last && i < last->write_count; i++)
 		if (!has_write(config, last->writes[i].path)) {
 			path_of(last->writes[i].path, path, sizeof(path));

@@ -126,13 +126,18 @@ def test_a_rejected_value_takes_the_others_back(root: Path, writes: Writes, bad:
     assert [name for name, _ in writes] == ["runs", "migrator", "runs", "runs", "runs", "runs", "migrator", "runs"]
 
 
-def test_a_write_that_cannot_be_taken_back_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse(root: Path, monkeypatch: pytest.MonkeyPatch, migrator: str, number: int) -> None:
+    """The kernel refuses to select this migrator with this error."""
     def write(path: Path, text: str) -> None:
-        if path.name == "migrator" and text == "off":
-            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        if path.name == "migrator" and text == migrator:
+            raise OSError(number, os.strerror(number))
         migration_tree.store(root, path.relative_to(root).as_posix(), text)
 
     monkeypatch.setattr(tree, "write", write)
+
+
+def test_a_write_that_cannot_be_taken_back_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(root, monkeypatch, "off", errno.EBUSY)
     with pytest.raises(UsageError, match="migrator=off could not be written back: Device or resource busy"):
         settings.apply(root, [Setting("runs", "1"), Setting("migrator", "dcbm"), Setting("batch_max_us", "x")])
     assert content(root)["runs"] == "0"
@@ -206,21 +211,11 @@ def test_restore_changes_nothing_if_a_value_is_rejected(root: Path, writes: Writ
     assert content(root) == before
 
 
-def no_channel(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dcbm is loaded, and no DMA engine."""
-    def write(path: Path, text: str) -> None:
-        if path.name == "migrator" and text == "dcbm":
-            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
-        migration_tree.store(root, path.relative_to(root).as_posix(), text)
-
-    monkeypatch.setattr(tree, "write", write)
-
-
 @pytest.mark.parametrize(("options", "status"), [([], 0), (["--strict"], 1)])
 def test_restore_skips_a_migrator_without_a_device(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                    options: list[str], status: int,
                                                    capsys: pytest.CaptureFixture[str]) -> None:
-    no_channel(root, monkeypatch)
+    refuse(root, monkeypatch, "dcbm", errno.ENODEV)
     (tmp_path / "saved").write_text("runs=1\nreasons/damon/migrator=dcbm\nmigrator=dcbm\nbatch_max_us=1\n")
     assert ctl(root, "restore", str(tmp_path / "saved"), *options) == status
     assert capsys.readouterr().err.splitlines() == [
@@ -233,7 +228,7 @@ def test_restore_skips_a_migrator_without_a_device(root: Path, monkeypatch: pyte
 
 def test_set_and_a_list_of_devices_do_not_skip(root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                capsys: pytest.CaptureFixture[str]) -> None:
-    no_channel(root, monkeypatch)
+    refuse(root, monkeypatch, "dcbm", errno.ENODEV)
     before = content(root)
     assert ctl(root, "set", "runs=1", "migrator=dcbm") == FerryError.status
     (tmp_path / "saved").write_text("runs=1\ndcbm/devices=none0\n")

@@ -172,8 +172,8 @@ def test_a_sample_in_which_nothing_moved_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_sample_in_which_nobody_waited_is_a_failure(tmp_path: Path) -> None:
-    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (-9, 1)}))
-    assert [failure["reason"] for failure in document["rows"][1]["failures"]] == ["no request was made"]
+    document = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, -9)}))
+    assert [failure["reason"] for failure in document["rows"][1]["failures"]] == ["no request waited"]
 
 
 def test_a_sample_without_a_figure_is_a_failure() -> None:

@@ -71,8 +71,7 @@ def measure(board: Board, kernel: Kernel, run_dir: Path) -> Document:
     """Measure on a kernel; InfraError if the suite prints no sample."""
     document = experiment.document(NAME, board, BASELINE, {"ferry": kernel}, {"suite": SUITE, "cpus": board.cpus})
     if board.cpus > (host := len(os.sched_getaffinity(0))):
-        document.setdefault("warnings", []).append(
-            f"the guest's {board.cpus} CPUs share {host} of this host, so more threads than that gain nothing")
+        document["warnings"].append(f"the guest's {board.cpus} CPUs share {host} of this host")
     fill(document, parse(guest_samples.kunit_lines(board, kernel, SUITE, SAMPLE, run_dir)))
     return document
 

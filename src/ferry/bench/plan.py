@@ -199,23 +199,23 @@ def _without_runs(choice: Choice) -> list[Config]:
             found.append(Config("kernel", "ferry", "kernel"))
         elif migrator == "mtcopy":
             found += [Config(f"mtcopy{count}" + (f"-{store}" if store else ""), "ferry", "mtcopy", count, store)
-                      for store in _each(choice.stores) for count in dict.fromkeys(choice.threads)]
+                      for store in _each(choice.stores) for count in choice.threads]
         elif migrator == "dcbm":
             found += [Config(f"dcbm{count}" + (f"-{verify}" if verify else ""), "ferry", "dcbm", channels=count,
                              verify=verify, always=choice.always)
-                      for verify in _each(choice.verify) for count in dict.fromkeys(choice.channels or [16])]
+                      for verify in _each(choice.verify) for count in choice.channels or [16]]
         elif migrator == "auto":
             found += [Config(f"auto{count or ''}", "ferry", "auto", max(choice.threads), channels=count,
                              always=choice.always)
-                      for count in dict.fromkeys(choice.channels or [16])]
+                      for count in choice.channels or [16]]
     if choice.migrc:
         found = [*(replace(config, migrc=False) for config in found), Config("migrc", "ferry", "off", migrc=True)]
     return [replace(config, batch_max_us=choice.batch_max_us) for config in found]
 
 
 def _each(words: list[str] | None) -> list[str | None]:
-    """Every word once; without any, one configuration that leaves the setting as it is."""
-    return list(dict.fromkeys(words)) if words else [None]
+    """The words; without any, one configuration that leaves the setting as it is."""
+    return [*words] if words else [None]
 
 
 def listed(parse: Callable[[str], float | str]) -> Callable[[str], list[float | str]]:

@@ -154,7 +154,7 @@ def sort_out(outcome: Outcome, config: Config, wanted: int, boot: int,
              must_wait: bool = True) -> tuple[list[Sample], list[Failure]]:
     """One configuration's good samples, and a failure for each of the `wanted` that is wrong or did not come.
 
-    With `must_wait`, a sample without a request is wrong.
+    With `must_wait`, a sample without a request that was timed is wrong.
     """
     got = [sample for sample in outcome.samples if sample.config == config.label]
     faults = {sample.round: fault(sample, outcome, must_wait) for sample in got}
@@ -169,8 +169,8 @@ def fault(sample: Sample, outcome: Outcome, must_wait: bool) -> str:
         return outcome.reason
     if missing := [key for key in FIGURES if key not in sample.figures]:
         return f"it has no {', '.join(missing)}"
-    if must_wait and not sample.figures["requests_per_second"]:
-        return "no request was made"
+    if must_wait and not sample.figures["max_us"]:
+        return "no request waited"
     return "" if sample.figures["round_trips_per_second"] else "no memory moved"
 
 

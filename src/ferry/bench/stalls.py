@@ -87,13 +87,13 @@ def attach(row: Row, config: Config, found: Mapping[int, Outcome]) -> None:
         good, bad = stallbench.sort_out(outcome, config, SAMPLES, boot, must_wait=False)
         samples += [(boot, sample) for sample in good]
         row["failures"] += [Failure({**failure, "reason": f"stall: {failure['reason']}"}) for failure in bad]
-    waited = [sample for _, sample in samples if sample.figures["requests_per_second"]]
+    waited = [sample for _, sample in samples if sample.figures["max_us"]]
     row.update(cast(Row, {f"stall_{key}": stallbench.median(waited, key) for key in FIGURES}))
     row["stall_samples"] = [kept(boot, sample) for boot, sample in samples]
 
 
 def kept(boot: int, sample: Sample) -> dict[str, float | None]:
     """A sample as its row keeps it."""
-    none = () if sample.figures["requests_per_second"] else FIGURES
+    none = () if sample.figures["max_us"] else FIGURES
     figures = {key: value for key, value in sample.figures.items() if key not in none}
     return {"boot": boot, "round": sample.round, **figures, **stallbench.locked_figures([sample])}

@@ -87,8 +87,8 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     vs_stock = args.baseline == "stock"
     configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
                                   channels=[board.channels], runs=args.runs))
-    return Plan(tuple(dict.fromkeys(args.workload or tierbench.WORKLOADS)),
-                tuple(dict.fromkeys(args.policy or tierbench.POLICIES)), configs, QUICK_LOAD if args.quick else LOAD,
+    return Plan(tuple(args.workload or tierbench.WORKLOADS),
+                tuple(args.policy or tierbench.POLICIES), configs, QUICK_LOAD if args.quick else LOAD,
                 samples, boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
 
 
