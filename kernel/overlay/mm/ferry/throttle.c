@@ -7,8 +7,8 @@
  * time at which the next bytes are due. ferry_throttle() lets a task sleep
  * until that time before it looks for the next folios. So nothing is isolated
  * or locked during the sleep, and a fatal signal ends it at once. So does the
- * death of the process whose memory is migrated: the task that migrates has the
- * last reference to the address space, which then keeps its memory from all.
+ * exit or execve() of the process whose memory is migrated: the task that
+ * migrates has the last reference to the address space, and keeps its memory.
  *
  * A task looks for a slice of folios at a time, so that the memory bandwidth is
  * not its alone for long. A slice has a cost of its own, since it ends in a
