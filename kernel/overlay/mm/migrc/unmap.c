@@ -332,6 +332,7 @@ bool __migrc_quarantine_folio(struct folio *src)
 {
 	struct migrc_batch *batch = current->migrc_batch;
 
+	VM_WARN_ON_ONCE(!batch->nr_deferred);
 	batch->nr_deferred--;
 	/* migrc_batch_flush() has flushed the deferrals of a mixed batch. */
 	if (batch->mixed || migrc_should_fail(MIGRC_FAIL_QUARANTINE))

@@ -653,6 +653,9 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 
 	put_into_quarantine(test, 1, NULL, first_memory_node);
 	pte = mk_pte(folio_page(folio, 0), PAGE_READONLY);
+	batch.seen = MIGRC_SEEN_DEFERRED;
+	KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio),
+			MIGRC_FOLIO_DEFERRED);
 	for (i = 0; i < 2; i++) {
 		batch.seen = MIGRC_SEEN_DEFERRED | MIGRC_SEEN_WRITABLE;
 		KUNIT_EXPECT_EQ(test, __migrc_folio_unmapped(&batch, folio), 0);
@@ -661,6 +664,7 @@ static void mixed_is_flushed_once_a_batch(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, __migrc_try_defer_pte(folio, &vma, pte));
 	KUNIT_EXPECT_EQ(test, batch.seen, MIGRC_SEEN_REFUSED);
 	KUNIT_EXPECT_FALSE(test, __migrc_quarantine_folio(folio));
+	KUNIT_EXPECT_EQ(test, batch.nr_deferred, 0);
 	batch.seen = 0;
 	batch.mixed = false;
 	KUNIT_EXPECT_TRUE(test, __migrc_try_defer_pte(folio, &vma, pte));
