@@ -4,6 +4,7 @@
 
 #include <linux/atomic.h>
 #include <linux/ferry_sysfs.h>
+#include <linux/list.h>
 #include <linux/migrc.h>
 
 /* Limit of a batch of migrate_pages(), without an offload migrator. */
@@ -134,6 +135,16 @@ bool migrc_file_eligible(const struct folio *folio);
 bool migrc_file_commit(const struct folio *folio);
 
 /* quarantine.c */
+/**
+ * struct migrc_active_drain - a drain that has not freed all of its folios
+ * @node:	in the list of them
+ * @nr:		its number, in the order in which they began
+ */
+struct migrc_active_drain {
+	struct list_head node;
+	unsigned long nr;
+};
+
 extern unsigned long migrc_max_age_ms;
 
 void migrc_quarantine(struct migrc_batch *batch);
@@ -150,6 +161,8 @@ extern struct mutex migrc_drain_mutex;
 
 unsigned long migrc_node_bound(int nid);
 void migrc_free(struct list_head *folios);
+void migrc_drain_begin(struct migrc_active_drain *drain);
+void migrc_drain_end(struct migrc_active_drain *drain);
 #endif
 
 /* reclaim.c */

@@ -30,16 +30,15 @@
  *      PTEs have been cleared and recorded (mm.c) before that.
  *   2. A drain removes the folios from the lists.
  *   3. Then it flushes.
- *   4. Then it frees them. Meanwhile migrc_freeing counts them, so that a
- *      caller that needs the pages can wait for a drain that began before its
- *      own.
+ *   4. Then it frees them. Until then it is in migrc_active_drains, so that a
+ *      caller that needs the pages can wait for the drains that began before.
  *
  * Locking: migrc_drain_mutex is held while folios are taken and flushed, not
  * while they are freed: its holder never does more than one flush. Each node
  * has a lock for its list and its size. migrc_drain_mutex -> migrc_flush_mutex
- * (mm.c); migrc_drain_mutex -> lock of a node. A drain allocates nothing, and
- * takes no other lock that reclaim holds, so reclaim may drain; it does not
- * wait for the mutex.
+ * (mm.c); migrc_drain_mutex -> lock of a node; migrc_drain_mutex ->
+ * migrc_active_lock. A drain allocates nothing, and takes no other lock that
+ * reclaim holds, so reclaim may drain; it does not wait for the mutex.
  */
 
 #include <kunit/static_stub.h>
@@ -84,6 +83,11 @@ VISIBLE_IF_KUNIT struct mutex migrc_drain_mutex =
 	__MUTEX_INITIALIZER(migrc_drain_mutex);
 /* Base pages that were taken for freeing. */
 static atomic_long_t migrc_freeing;
+
+static DEFINE_SPINLOCK(migrc_active_lock);	/* the next two */
+/* Drains that have not freed all of their folios, the oldest first. */
+static LIST_HEAD(migrc_active_drains);
+static unsigned long migrc_drains_begun;
 static DECLARE_WAIT_QUEUE_HEAD(migrc_freed);
 
 static unsigned long migrc_max_pages = MIGRC_BOUND_MAX;
@@ -184,7 +188,7 @@ static long migrc_take(struct list_head *folios)
 		list_splice_tail_init(&node->folios, folios);
 		pages += node->pages;
 		atomic_long_add(node->pages, &migrc_freeing);
-		/* __migrc_drain() sees them in one of both counts. */
+		/* A task that does not see @pages sees that a drain began. */
 		smp_mb__after_atomic();
 		WRITE_ONCE(node->pages, 0);
 		spin_unlock(&node->lock);
@@ -192,9 +196,53 @@ static long migrc_take(struct list_head *folios)
 	return pages;
 }
 
+/* Before the drain takes folios. */
+VISIBLE_IF_KUNIT void migrc_drain_begin(struct migrc_active_drain *drain)
+{
+	spin_lock(&migrc_active_lock);
+	drain->nr = migrc_drains_begun + 1;
+	WRITE_ONCE(migrc_drains_begun, drain->nr);
+	list_add_tail(&drain->node, &migrc_active_drains);
+	spin_unlock(&migrc_active_lock);
+}
+
+/* After it has freed them. */
+VISIBLE_IF_KUNIT void migrc_drain_end(struct migrc_active_drain *drain)
+{
+	spin_lock(&migrc_active_lock);
+	list_del(&drain->node);
+	spin_unlock(&migrc_active_lock);
+	wake_up_all(&migrc_freed);
+}
+
+static bool migrc_drains_ended(unsigned long nr)
+{
+	struct migrc_active_drain *oldest;
+
+	guard(spinlock)(&migrc_active_lock);
+	oldest = list_first_entry_or_null(&migrc_active_drains,
+					  struct migrc_active_drain, node);
+	return !oldest || oldest->nr > nr;
+}
+
+/*
+ * Wait for all drains that have begun, but not for later ones: if each batch
+ * drains, because the bound is small, one may always be active.
+ */
+static void migrc_wait_freed(void)
+{
+	unsigned long nr;
+
+	/* Pairs with the barrier of migrc_take(). */
+	smp_rmb();
+	nr = READ_ONCE(migrc_drains_begun);
+	wait_event(migrc_freed, migrc_drains_ended(nr));
+}
+
 /* Drain, and free the folios of the list as well. */
 static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 {
+	struct migrc_active_drain drain;
 	struct folio *folio;
 	long pages = 0;
 
@@ -205,6 +253,7 @@ static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 	} else {
 		mutex_lock(&migrc_drain_mutex);
 	}
+	migrc_drain_begin(&drain);
 	list_for_each_entry(folio, folios, lru)
 		pages += folio_nr_pages(folio);
 	atomic_long_add(pages, &migrc_freeing);
@@ -215,8 +264,8 @@ static void migrc_drain_with(struct list_head *folios, enum migrc_cause cause)
 	mutex_unlock(&migrc_drain_mutex);
 
 	migrc_free(folios);
-	if (!atomic_long_sub_return(pages, &migrc_freeing))
-		wake_up_all(&migrc_freed);
+	atomic_long_sub(pages, &migrc_freeing);
+	migrc_drain_end(&drain);
 	migrc_count_flush(cause);
 }
 
@@ -254,11 +303,9 @@ void __migrc_drain(enum migrc_cause cause)
 		return;
 	if (!for_pages || migrc_quarantined())
 		migrc_drain_with(&folios, cause);
-	/* Pairs with the barrier of migrc_take(). */
-	smp_rmb();
 	/* These need each page in the free lists. */
 	if (cause == MIGRC_DRAIN || cause == MIGRC_FAILURE)
-		wait_event(migrc_freed, !atomic_long_read(&migrc_freeing));
+		migrc_wait_freed();
 }
 
 /**
@@ -366,7 +413,7 @@ void migrc_check_drained(s64 start)
  * A node's quarantine also holds no more than a fixed share of the node.
  *
  * Context: any.
- * Return: base pages.
+ * Return: base pages, 0 if no flush is to be deferred.
  */
 unsigned long migrc_bound(void)
 {

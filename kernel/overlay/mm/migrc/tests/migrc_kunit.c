@@ -2,6 +2,7 @@
 /* Pending flushes, what may be deferred, and the bound of the quarantine. */
 
 #include <kunit/static_stub.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/kthread.h>
@@ -139,6 +140,16 @@ static void new_flusher(struct kunit *test, struct flusher *flusher)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(flusher->task));
 }
 
+static void expect_blocks(struct kunit *test, struct task_struct *task)
+{
+	unsigned long deadline = jiffies + 10 * HZ;
+
+	while (READ_ONCE(task->__state) != TASK_UNINTERRUPTIBLE &&
+	       time_before(jiffies, deadline))
+		msleep(20);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(task->__state), TASK_UNINTERRUPTIBLE);
+}
+
 /* A task that waits for another's flush of its mm does not flush again. */
 static void mm_flush_serves_a_waiter(struct kunit *test)
 {
@@ -169,18 +180,13 @@ static void mm_flush_serves_a_waiter(struct kunit *test)
 /* The same for all mms, by a drain or an open for writing. */
 static void mm_flush_of_all_serves_a_waiter(struct kunit *test)
 {
-	unsigned long deadline = jiffies + 10 * HZ;
 	struct flusher flusher = { .go = true };
 	s64 flushed;
 
 	new_flusher(test, &flusher);
 	mutex_lock(&migrc_flush_mutex);
 	wake_up_process(flusher.task);
-	while (READ_ONCE(flusher.task->__state) != TASK_UNINTERRUPTIBLE &&
-	       time_before(jiffies, deadline))
-		msleep(20);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(flusher.task->__state),
-			TASK_UNINTERRUPTIBLE);
+	expect_blocks(test, flusher.task);
 	migrc_flush_all_mms();
 	flushed = migrc_generation();
 	mutex_unlock(&migrc_flush_mutex);
@@ -489,6 +495,35 @@ static void quarantine_is_freed_unlocked(struct kunit *test)
 	__migrc_drain(MIGRC_DRAIN);
 	KUNIT_EXPECT_EQ(test, migrc_quarantined(), 0);
 	KUNIT_EXPECT_EQ(test, migrc_being_freed(), 0);
+}
+
+static int drain_it(void *done)
+{
+	__migrc_drain(MIGRC_DRAIN);
+	complete(done);
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+/* If batches drain one after the other, one is always active. */
+static void quarantine_drain_waits_for_earlier_ones(struct kunit *test)
+{
+	struct migrc_active_drain earlier, later;
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct task_struct *task;
+
+	task = kthread_create(drain_it, &done, "drainer");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	migrc_drain_begin(&earlier);
+	wake_up_process(task);
+	expect_blocks(test, task);
+	KUNIT_EXPECT_FALSE(test, completion_done(&done));
+	migrc_drain_begin(&later);
+	migrc_drain_end(&earlier);
+	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&done, 10 * HZ));
+	migrc_drain_end(&later);
+	kthread_stop(task);
 }
 
 /* A drain by others leaves the worker armed for the age that held then. */
@@ -1064,6 +1099,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(quarantine_is_reclaimed),
 	KUNIT_CASE(quarantine_reclaim_does_not_queue),
 	KUNIT_CASE(quarantine_is_freed_unlocked),
+	KUNIT_CASE(quarantine_drain_waits_for_earlier_ones),
 	KUNIT_CASE(quarantine_age_is_of_an_armed_worker),
 	KUNIT_CASE(quarantine_balances),
 	KUNIT_CASE(mm_drain_flushes_many),
