@@ -94,7 +94,8 @@ void __migrc_batch_begin(struct migrc_batch *batch, unsigned long private,
 		.sources = LIST_HEAD_INIT(batch->sources),
 	};
 	current->migrc_batch = NULL;
-	if (!READ_ONCE(migrc_enabled) || !migrc_allowed(reason, private))
+	if (!READ_ONCE(migrc_enabled) || !migrc_bound() ||
+	    !migrc_allowed(reason, private))
 		return;
 	if (migrc_paused()) {
 		migrc_count(MIGRC_SKIPPED_PAUSED, 1);

@@ -810,6 +810,9 @@ static void reasons(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, begins(MR_COMPACTION, private));
 	cc.order = 1;
 	KUNIT_EXPECT_FALSE(test, begins(MR_COMPACTION, private));
+	/* Nothing may wait. */
+	set_bound(test, 0);
+	KUNIT_EXPECT_FALSE(test, begins(MR_SYSCALL, 0));
 }
 
 static void put_file(void *file)
