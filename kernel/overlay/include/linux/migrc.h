@@ -22,7 +22,7 @@
  * @MIGRC_FILE:		a file is opened for writing
  * @MIGRC_FULL:		the quarantine is full
  * @MIGRC_AGE:		the quarantine is old
- * @MIGRC_PRESSURE:	memory is short
+ * @MIGRC_PRESSURE:	memory is short, or drain_all_pages() of all zones
  * @MIGRC_COMPACTION:	compaction has emptied a block
  * @MIGRC_DRAIN:	a caller needs all free pages in the buddy allocator
  * @MIGRC_FAILURE:	a page of memory has failed
