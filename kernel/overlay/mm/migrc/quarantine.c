@@ -188,7 +188,10 @@ static long migrc_take(struct list_head *folios)
 		list_splice_tail_init(&node->folios, folios);
 		pages += node->pages;
 		atomic_long_add(node->pages, &migrc_freeing);
-		/* A task that does not see @pages sees that a drain began. */
+		/*
+		 * A task that does not see @pages sees migrc_freeing, and that
+		 * a drain began.
+		 */
 		smp_mb__after_atomic();
 		WRITE_ONCE(node->pages, 0);
 		spin_unlock(&node->lock);

@@ -67,8 +67,11 @@ void __migrc_balance(int nid)
 /* See migrc_reclaim(). */
 unsigned long __migrc_reclaim(void)
 {
-	unsigned long pages = migrc_quarantined() + migrc_being_freed();
+	unsigned long pages = migrc_quarantined();
 
+	/* Pairs with the barrier of migrc_take(): no drain hides its pages. */
+	smp_rmb();
+	pages += migrc_being_freed();
 	if (!pages)
 		return 0;
 	migrc_pause();
