@@ -234,7 +234,7 @@ void ferry_add_destination(struct ferry_gather *gather, struct folio *src,
 			   struct folio *dst);
 struct folio *ferry_take_destination(struct ferry_gather *gather,
 				     struct folio *src);
-void ferry_count_locked(enum migrate_reason reason, u64 ns);
+void ferry_count_locked(enum migrate_reason reason, s64 ns);
 
 /**
  * ferry_batch_full() - check a batch against the limits of the migrator

@@ -62,15 +62,17 @@ struct ferry_pages ferry_pages_sum(enum migrate_reason reason)
 /**
  * ferry_count_locked() - count a batch by the time its folios were locked
  * @reason:	its reason
- * @ns:		from the lock of the first folio to the unlock of the last
+ * @ns:		from the lock of the first folio to the unlock of the last;
+ *		below 0 counts as 0: see the clocks in gather.c
  *
  * Context: any.
  */
-void ferry_count_locked(enum migrate_reason reason, u64 ns)
+void ferry_count_locked(enum migrate_reason reason, s64 ns)
 {
 	struct ferry_locked *locked = &ferry_locked[reason];
 	unsigned int i = 0;
 
+	ns = max(ns, 0);
 	while (i < FERRY_LOCKED_BUCKETS - 1 &&
 	       ns > FERRY_LOCKED_US(i) * NSEC_PER_USEC)
 		i++;

@@ -39,7 +39,9 @@
  * Locking: see mm/ferry_runs/walk.c.
  */
 
+#include <kunit/visibility.h>
 #include <linux/buffer_head.h>
+#include <linux/math64.h>
 #include <linux/migrate.h>
 #include <linux/migrc.h>
 #include <linux/mm.h>
@@ -389,10 +391,13 @@ static bool ferry_unmap_next(struct ferry_runs_batch *batch,
 	return more;
 }
 
-static void ferry_learn(u64 *mean, u64 ns)
+/* Add the time that each of @nr took to a mean, if all took @ns. */
+VISIBLE_IF_KUNIT void ferry_learn(u64 *mean, s64 ns, unsigned int nr)
 {
 	u64 old = READ_ONCE(*mean);
 
+	/* The clock of the CPU at the end may be behind: see mm/ferry/gather.c */
+	ns = div_u64(max(ns, 0), nr);
 	WRITE_ONCE(*mean, old ? (7 * old + ns) / 8 : ns);
 }
 
@@ -413,11 +418,11 @@ static void ferry_move_unmapped(struct ferry_runs_batch *batch)
 	try_to_unmap_flush();
 	migrc_batch_flush(batch->migrc);
 	move = local_clock();
-	ferry_learn(&ferry_flush_ns, move - flush);
+	ferry_learn(&ferry_flush_ns, move - flush, 1);
 	batch->nr_moved += __ferry_move_runs(&batch->unmapped, &batch->targets,
 					     batch->reason);
 	end = local_clock();
-	ferry_learn(&ferry_folio_ns, div_u64(end - move, batch->nr_unmapped));
+	ferry_learn(&ferry_folio_ns, end - move, batch->nr_unmapped);
 	ferry_count_locked(batch->reason, end - batch->locked);
 }
 

@@ -88,6 +88,11 @@ bool ferry_table_enter(struct ferry_table *table, struct mm_struct *mm,
 		       unsigned long address);
 void ferry_table_leave(struct ferry_table *table);
 
+/* batch.c */
+#if IS_ENABLED(CONFIG_KUNIT)
+void ferry_learn(u64 *mean, s64 ns, unsigned int nr);
+#endif
+
 /* unmap.c */
 void ferry_unmap_run(struct ferry_run *run);
 

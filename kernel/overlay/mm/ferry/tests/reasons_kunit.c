@@ -303,6 +303,18 @@ static void slice_is_of_the_reason(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
+/* A batch may end on a CPU whose clock is behind that of its begin. */
+static void locked_time_is_not_negative(struct kunit *test)
+{
+	struct ferry_locked *locked = &ferry_locked[MR_DAMON];
+	s64 shortest = atomic64_read(&locked->batches[0]);
+	s64 ns = atomic64_read(&locked->ns);
+
+	ferry_count_locked(MR_DAMON, -1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&locked->batches[0]), shortest + 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&locked->ns), ns);
+}
+
 static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_inherit),
 	KUNIT_CASE(reasons_reject_words),
@@ -315,6 +327,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(limit_frees_the_dead),
 	KUNIT_CASE(slice_follows_pause),
 	KUNIT_CASE(slice_is_of_the_reason),
+	KUNIT_CASE(locked_time_is_not_negative),
 	{}
 };
 

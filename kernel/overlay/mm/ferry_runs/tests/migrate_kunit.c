@@ -711,6 +711,17 @@ static void gathered_allocation_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, caller.put, 0);
 }
 
+/* A task may end a flush on a CPU whose clock is behind. */
+static void negative_times_are_none(struct kunit *test)
+{
+	u64 mean = 800;
+
+	ferry_learn(&mean, 1600, 2);
+	KUNIT_EXPECT_EQ(test, mean, 800);
+	ferry_learn(&mean, -NSEC_PER_MSEC, 2);
+	KUNIT_EXPECT_EQ(test, mean, 700);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(flush_beside_protnone),
 	KUNIT_CASE(flush_after_gather_ends),
@@ -728,6 +739,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gathered_allocates_before_it_locks),
 	KUNIT_CASE(gathered_ends_in_time),
 	KUNIT_CASE(gathered_allocation_fails),
+	KUNIT_CASE(negative_times_are_none),
 	{}
 };
 
