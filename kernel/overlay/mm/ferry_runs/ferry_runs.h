@@ -149,7 +149,7 @@ static inline unsigned int ferry_move_runs(struct list_head *unmap_folios,
 }
 
 void __ferry_lookup_begin(struct ferry_lookup *lookup);
-bool ferry_lookup_retry(struct ferry_lookup *lookup);
+bool ferry_lookup_retry(struct ferry_lookup *lookup, struct list_head *missed);
 
 /**
  * ferry_lookup_begin() - begin a call of move_pages(2)
@@ -210,7 +210,8 @@ static inline void ferry_lookup_begin(struct ferry_lookup *lookup,
 	lru_cache_disable();
 }
 
-static inline bool ferry_lookup_retry(struct ferry_lookup *lookup)
+static inline bool ferry_lookup_retry(struct ferry_lookup *lookup,
+				      struct list_head *missed)
 {
 	return false;
 }

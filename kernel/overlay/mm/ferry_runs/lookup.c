@@ -178,16 +178,26 @@ void __ferry_lookup_begin(struct ferry_lookup *lookup)
 
 /**
  * ferry_lookup_retry() - disable the LRU batches after a folio was missed
- * @lookup: the call
+ * @lookup:	the call
+ * @missed:	isolated folios that did not move; NULL if one was not isolated
  *
  * Context: process context. May sleep.
- * Return: true if that was not done before, so that it is worth another try.
+ * Return: true if that was not done before and may help, so that it is worth
+ * another try: not if all of @missed still have a reference of others.
  */
-bool ferry_lookup_retry(struct ferry_lookup *lookup)
+bool ferry_lookup_retry(struct ferry_lookup *lookup, struct list_head *missed)
 {
+	struct folio *folio;
+
 	if (lookup->lru_disabled)
 		return false;
 	lru_cache_disable();
 	lookup->lru_disabled = true;
-	return true;
+	if (!missed)
+		return true;
+	list_for_each_entry(folio, missed, lru)
+		if (folio_ref_count(folio) <=
+		    folio_expected_ref_count(folio) + 1)
+			return true;
+	return false;
 }

@@ -610,6 +610,29 @@ static void lru_batches_stay(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, lru_cache_disabled());
 }
 
+/* A page that another task holds is not tried again. */
+static void retry_needs_a_chance(struct kunit *test)
+{
+	unsigned long start = new_pages(test);
+	struct ferry_lookup args, lookup;
+	struct folio *folio;
+	LIST_HEAD(folios);
+
+	new_lookup(test, start, 1, &args);
+	ferry_test_isolate(test, start, &folios);
+	folio = list_first_entry(&folios, struct folio, lru);
+	folio_get(folio);
+	ferry_lookup_begin(&lookup, args.mm, args.pages, args.nodes, 1, false);
+	KUNIT_EXPECT_FALSE(test, ferry_lookup_retry(&lookup, &folios));
+	ferry_lookup_end(&lookup);
+	folio_put(folio);
+	ferry_lookup_begin(&lookup, args.mm, args.pages, args.nodes, 1, false);
+	KUNIT_EXPECT_TRUE(test, ferry_lookup_retry(&lookup, &folios));
+	KUNIT_EXPECT_FALSE(test, ferry_lookup_retry(&lookup, &folios));
+	ferry_lookup_end(&lookup);
+	putback_movable_pages(&folios);
+}
+
 /* Switching clears the TLB, which must not happen within a test of it. */
 static int enable_runs(struct kunit *test)
 {
@@ -736,6 +759,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(traced),
 	KUNIT_CASE(lookup_backs_off),
 	KUNIT_CASE(lru_batches_stay),
+	KUNIT_CASE(retry_needs_a_chance),
 	KUNIT_CASE(gathered_allocates_before_it_locks),
 	KUNIT_CASE(gathered_ends_in_time),
 	KUNIT_CASE(gathered_allocation_fails),

@@ -19,13 +19,15 @@
 #include <sys/resource.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
 
 #define CONTROL		"/sys/kernel/mm/migration/"
-#define LOCKED		CONTROL "stats/reasons/syscall_or_cpuset/locked/"
+#define STATS		CONTROL "stats/reasons/syscall_or_cpuset/"
+#define LOCKED		STATS "locked/"
 #define LRU_GEN		"/sys/kernel/mm/lru_gen/enabled"
 #define NUMA_BALANCING	"/proc/sys/kernel/numa_balancing"
 #define ZRAM		"/sys/block/zram0/"
@@ -564,6 +566,27 @@ TEST_F(runs, locked_time_is_counted)
 	EXPECT_LE(0, batches);
 	EXPECT_EQ(PAGES, move(self->area[0], 1));
 	EXPECT_LT(batches, read_number(count, ""));
+}
+
+/* A page that a pipe holds fails once, as without runs. */
+TEST_F(runs, held_page_fails_once)
+{
+	struct iovec held = { self->area[0], page_size };
+	int node = 1, status, fds[2];
+	void *page = self->area[0];
+	long failed;
+
+	ASSERT_EQ(PAGES, move(self->area[0], 0));
+	ASSERT_EQ(0, write_file(CONTROL "runs", "1"));
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(page_size, vmsplice(fds[1], &held, 1, 0));
+	failed = read_number(STATS "failed_pages", "");
+	EXPECT_LE(0, failed);
+	EXPECT_EQ(1, syscall(SYS_move_pages, 0, 1, &page, &node, &status,
+			     MOVE_ALL));
+	EXPECT_EQ(failed + 1, read_number(STATS "failed_pages", ""));
+	close(fds[0]);
+	close(fds[1]);
 }
 
 /* The knob is 0 or 1, and keeps its value when it rejects another. */
