@@ -120,7 +120,13 @@ static unsigned int ferry_move_run(struct ferry_move *move,
 		cond_resched();
 		__migrate_folio_extract(dst, &state, &anon_vma);
 		if (!ferry_move_folio(dst, src, state & FOLIO_COPIED)) {
-			/* The source may change before the next copy */
+			/*
+			 * The source may change before the next copy. If it is
+			 * poisoned, that copy takes a machine check again, as
+			 * the second try of MIGRATE_SYNC does without runs. It
+			 * recovers from each, and memory_failure() counts a
+			 * page once.
+			 */
 			__migrate_folio_record(dst, state & ~FOLIO_COPIED,
 					       anon_vma);
 			list_add_tail(&src->lru, &next_src->lru);
