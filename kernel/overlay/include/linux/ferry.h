@@ -52,9 +52,9 @@ struct ferry_pair {
  * @dma_bytes:	set by the migrator: bytes that DMA engines copied, for the
  *		events of the task's memory cgroup
  * @serial:	set by the migrator if the calling CPU copied alone, or if the
- *		migrator rejects the batch because that CPU would have to. A
- *		batch larger than without a migrator then gains nothing, so the
- *		next one will not be larger
+ *		migrator rejects the batch and expects to reject the next one.
+ *		The next lists of folios that this CPU migrates then go without
+ *		the migrator, see mm/ferry/limits.c
  * @pairs:	the folios; @offset ascends
  *
  * The caller of copy() owns the batch and every folio in it: when copy()

@@ -25,15 +25,15 @@
  * the limit before the first batch between two nodes has been measured.
  *
  * A larger batch is an advantage only because several CPUs or channels copy it.
- * If one CPU copied the last batch, because no other was idle or all DMA
- * channels were in use, the limit falls back to that of a batch without a
+ * If one CPU copied the last batch, because the migrator had no other or
+ * rejected the batch, the limit falls back to that of a batch without a
  * migrator: a larger one would only make its folios wait for CPU time together.
  *
- * If no other CPU was idle, such a batch also had the cost of the copy phase
- * for nothing. So after it the next FERRY_REST_LISTS lists that its CPU
- * migrates go without the migrator: on a busy machine, or with one thread,
- * migration then costs no more than when off. A list that is smaller than
- * batch_min_bytes goes without it, too.
+ * Such a batch also had the cost of the copy phase for nothing. If the migrator
+ * expects the same of the next one (@serial of struct ferry_batch), the next
+ * FERRY_REST_LISTS lists that this CPU migrates go without it: on a busy
+ * machine, or with one thread, migration then costs no more than when off. A
+ * list that is smaller than batch_min_bytes goes without it, too.
  *
  * The limits are single words and are read without a lock. A batch that sees
  * an old value is the same as a batch that began before the write.
