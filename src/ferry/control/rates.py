@@ -48,7 +48,7 @@ class ReasonRates:
     locked: Histogram
     max_bytes_per_s: int
     throttled_share: float
-    """Time that tasks slept for the limit, in seconds per second; above 1 if several tasks slept."""
+    """Seconds per second that tasks slept, or DAMON skipped schemes, for the limit; above 1 if several slept."""
 
 
 def number(snapshot: Snapshot, name: str) -> int:

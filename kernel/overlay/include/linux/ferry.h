@@ -2,14 +2,12 @@
 #ifndef _LINUX_FERRY_H
 #define _LINUX_FERRY_H
 
-#include <linux/align.h>
 #include <linux/bits.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/migrate.h>
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
-#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct attribute_group;
@@ -141,6 +139,21 @@ struct ferry_slice {
 };
 
 /**
+ * struct ferry_range - the part of an address space that is walked now
+ * @next:	address at which the next part begins
+ * @last:	the last queued folio that was counted, or NULL
+ * @bytes:	size of those that were
+ *
+ * migrate_to_node() zeroes it before the first part, and sets @next to the end
+ * of the address space before each.
+ */
+struct ferry_range {
+	unsigned long next;
+	struct list_head *last;
+	size_t bytes;
+};
+
+/**
  * struct ferry_migrator - a way to copy a batch
  * @name:	word that selects it in /sys/kernel/mm/migration/
  * @owner:	module that contains @copy, pinned while the migrator is
@@ -176,9 +189,6 @@ struct ferry_migrator {
  */
 #define FERRY_FOLIO_COPIED	BIT(2)
 
-/* Address space that a task with a limit looks at between two pauses. */
-#define FERRY_SLICE_BYTES	SZ_2M
-
 DECLARE_STATIC_KEY_FALSE(ferry_enabled);
 DECLARE_STATIC_KEY_FALSE(ferry_large_batches);
 DECLARE_STATIC_KEY_FALSE(ferry_throttled);
@@ -201,10 +211,13 @@ void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
 		       unsigned int failed);
 
 unsigned long ferry_get_rate_limit(enum migrate_reason reason);
-bool __ferry_must_wait(enum migrate_reason reason);
+bool __ferry_must_skip(enum migrate_reason reason, unsigned long interval_us);
 int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm);
 unsigned long __ferry_slice_next(struct ferry_slice *slice,
 				 enum migrate_reason reason, unsigned long nr);
+bool __ferry_range_full(struct ferry_range *range, struct list_head *folios,
+			unsigned long next);
+int ferry_range_next(struct mm_struct *mm);
 
 void __ferry_gather_init(struct ferry_gather *gather,
 			 const struct list_head *from,
@@ -483,25 +496,27 @@ static inline bool ferry_gather_next(struct ferry_gather *gather,
 }
 
 /**
- * ferry_must_wait() - check whether ferry_throttle() would sleep
- * @reason: MR_SYSCALL or MR_DAMON
+ * ferry_must_skip() - check whether a scheme must not migrate now
+ * @reason:	MR_DAMON
+ * @interval_us: microseconds between two applications of the scheme
  *
- * For a caller that has something to release before.
+ * For a caller that must not sleep in ferry_throttle().
  *
  * Context: any.
- * Return: true if it would.
+ * Return: true until the limit of the reason allows more.
  */
-static inline bool ferry_must_wait(enum migrate_reason reason)
+static inline bool ferry_must_skip(enum migrate_reason reason,
+				   unsigned long interval_us)
 {
 	return static_branch_unlikely(&ferry_throttled) &&
-	       __ferry_must_wait(reason);
+	       __ferry_must_skip(reason, interval_us);
 }
 
 /**
  * ferry_throttle() - sleep until the limit of a reason allows more
- * @reason:	MR_SYSCALL or MR_DAMON
+ * @reason:	MR_SYSCALL
  * @mm:		address space that is migrated, whose mm_users has a reference
- *		of the caller; NULL for several
+ *		of the caller; NULL if its death does not matter
  *
  * Context: process context, no lock held and no folio isolated. May sleep for
  * long.
@@ -537,20 +552,22 @@ static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
 }
 
 /**
- * ferry_slice_end() - the end of the address space to look at now
- * @start:	its start
- * @end:	where the call ends
+ * ferry_range_full() - decide whether a walk of page tables ends here
+ * @range:	the part that is walked, or NULL for a caller without a limit
+ * @folios:	those that the walk has queued, in their order
+ * @next:	address behind the last entry that the walk looked at
  *
  * Context: any.
- * Return: @end if MR_SYSCALL has no limit.
+ * Return: true if MR_SYSCALL has a limit, and a slice is queued. The caller
+ * must end the walk, migrate @folios, and go on at @range->next after
+ * ferry_range_next().
  */
-static inline unsigned long ferry_slice_end(unsigned long start,
-					    unsigned long end)
+static inline bool ferry_range_full(struct ferry_range *range,
+				    struct list_head *folios,
+				    unsigned long next)
 {
-	if (static_branch_unlikely(&ferry_throttled) &&
-	    ferry_get_rate_limit(MR_SYSCALL))
-		return min(ALIGN(start + 1, FERRY_SLICE_BYTES), end);
-	return end;
+	return static_branch_unlikely(&ferry_throttled) && range &&
+	       __ferry_range_full(range, folios, next);
 }
 
 int ferry_register(const struct ferry_migrator *migrator);
@@ -617,7 +634,8 @@ static inline void ferry_count_pages(enum migrate_reason reason,
 {
 }
 
-static inline bool ferry_must_wait(enum migrate_reason reason)
+static inline bool ferry_must_skip(enum migrate_reason reason,
+				   unsigned long interval_us)
 {
 	return false;
 }
@@ -635,10 +653,16 @@ static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
 	return nr;
 }
 
-static inline unsigned long ferry_slice_end(unsigned long start,
-					    unsigned long end)
+static inline bool ferry_range_full(struct ferry_range *range,
+				    struct list_head *folios,
+				    unsigned long next)
 {
-	return end;
+	return false;
+}
+
+static inline int ferry_range_next(struct mm_struct *mm)
+{
+	return 0;
 }
 
 static inline void ferry_gather_init(struct ferry_gather *gather,

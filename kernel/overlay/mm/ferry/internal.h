@@ -7,6 +7,7 @@
 #include <linux/kobject.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/sizes.h>
 #include <linux/srcu.h>
 
 /* NR_MAX_BATCHED_MIGRATION of mm/migrate.c: its batch without a migrator. */
@@ -132,10 +133,14 @@ extern struct ferry_locked ferry_locked[FERRY_NR_REASONS];
 struct ferry_pages ferry_pages_sum(enum migrate_reason reason);
 
 /* throttle.c */
+/* Folios that migrate_pages(2) with a limit queues between two pauses. */
+#define FERRY_SLICE_BYTES	SZ_2M
+
 bool ferry_has_rate_limit(enum migrate_reason reason);
 void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max);
 u64 ferry_slept_ns(enum migrate_reason reason);
 void ferry_charge(enum migrate_reason reason, u64 bytes);
+bool ferry_must_wait(enum migrate_reason reason);
 
 /* limits.c */
 extern unsigned long ferry_batch_min_bytes;

@@ -15,15 +15,24 @@
  * drain of the LRU batches, so it must not be small either. move_pages(2)
  * counts a slice in pages, whose sizes it does not know before:
  * ferry_slice_next() has the next slice twice as large if the pause was short,
- * and half as large if it was long. migrate_pages(2) and the moves of cpusets
- * count it in address space, FERRY_SLICE_BYTES. DAMON sleeps after each of its
- * regions, outside the time that it counts for the quota of a scheme.
- *
- * A task that was late migrates as much as was due until then, but no more than
- * is due in FERRY_BURST_NS.
+ * and half as large if it was long. migrate_pages(2) walks the page tables:
+ * ferry_range_full() ends the walk after the page table, or the huge page, with
+ * which it has queued FERRY_SLICE_BYTES. So a walk over a range without memory
+ * is never divided, and one that is divided goes on behind the last huge page.
  *
  * A worker has no limit, but is charged: other tasks wait for it. That of
  * cpusets holds up each task that writes cpuset.mems, unkillably.
+ *
+ * Tasks that write to DAMON's files wait for kdamond, unkillably too, so it
+ * does not sleep. ferry_must_skip() tells it to skip the schemes that migrate,
+ * as it skips those with a full quota, until the due time. Between two looks at
+ * that time it migrates one region.
+ *
+ * A task that was late migrates as much as was due until then, but no more than
+ * is due in FERRY_BURST_NS. A scheme of DAMON is always late, by the time since
+ * it was applied last, and needs all that was due in between to reach the
+ * limit. It may use all that is due in two apply intervals: kdamond counts an
+ * interval in samples, which take longer than their nominal time.
  *
  * Callers that must not sleep for long (compaction, demotion, offlining, NUMA
  * balancing) have no limit. NUMA balancing and DAMON have limits of their own,
@@ -35,13 +44,13 @@
 
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
-#include <linux/sizes.h>
 
+#include "../internal.h"
 #include "internal.h"
 
 /* A changed limit is noticed after this time, at the latest. */
@@ -59,12 +68,16 @@ DEFINE_STATIC_KEY_FALSE(ferry_throttled);
 /**
  * struct ferry_rate_limit - the limit of a reason
  * @max_bytes_per_s: the limit, 0 for none
+ * @burst_ns:	a task may be late by this, or FERRY_BURST_NS if that is longer
  * @due:	time at which more may be migrated, in ns of ktime_get_ns()
- * @slept_ns:	time that tasks have slept
+ * @skipped:	time at which a scheme was last skipped, 0 if it was not
+ * @slept_ns:	time that tasks have slept, or that schemes were skipped for
  */
 struct ferry_rate_limit {
 	unsigned long max_bytes_per_s;
+	s64 burst_ns;
 	atomic64_t due;
+	atomic64_t skipped;
 	atomic64_t slept_ns;
 };
 
@@ -75,7 +88,7 @@ static DEFINE_MUTEX(ferry_rate_mutex);	/* writers of max_bytes_per_s */
  * ferry_has_rate_limit() - check whether tasks obey a limit
  * @reason: the reason
  *
- * Return: true if its callers call ferry_throttle().
+ * Return: true if its callers call ferry_throttle() or ferry_must_skip().
  */
 bool ferry_has_rate_limit(enum migrate_reason reason)
 {
@@ -114,6 +127,7 @@ void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 	 * the old limit.
 	 */
 	atomic64_set_release(&limit->due, ktime_get_ns());
+	atomic64_set(&limit->skipped, 0);
 	if (!old && max)
 		static_branch_inc(&ferry_throttled);
 	else if (old && !max)
@@ -121,10 +135,10 @@ void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 }
 
 /**
- * ferry_slept_ns() - the time that tasks have slept for a limit
+ * ferry_slept_ns() - the time that a limit has kept tasks from migrating
  * @reason: the reason
  *
- * Return: nanoseconds, of all tasks together.
+ * Return: nanoseconds, of all sleeping tasks together.
  */
 u64 ferry_slept_ns(enum migrate_reason reason)
 {
@@ -141,8 +155,8 @@ u64 ferry_slept_ns(enum migrate_reason reason)
 void ferry_charge(enum migrate_reason reason, u64 bytes)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
+	s64 old, new, burst;
 	unsigned long max;
-	s64 old, new;
 
 	do {
 		/* Pairs with ferry_set_rate_limit() */
@@ -150,7 +164,8 @@ void ferry_charge(enum migrate_reason reason, u64 bytes)
 		max = READ_ONCE(limit->max_bytes_per_s);
 		if (!max)
 			return;
-		new = max(old, (s64)(ktime_get_ns() - FERRY_BURST_NS)) +
+		burst = max(READ_ONCE(limit->burst_ns), FERRY_BURST_NS);
+		new = max(old, (s64)ktime_get_ns() - burst) +
 		      mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, max);
 	} while (atomic64_cmpxchg(&limit->due, old, new) != old);
 }
@@ -164,15 +179,34 @@ static s64 ferry_pause_ns(const struct ferry_rate_limit *limit)
 	return atomic64_read(&limit->due) - ktime_get_ns();
 }
 
-bool __ferry_must_wait(enum migrate_reason reason)
+/**
+ * ferry_must_wait() - check whether ferry_throttle() would sleep
+ * @reason: the reason
+ *
+ * Context: any.
+ * Return: true if it would.
+ */
+bool ferry_must_wait(enum migrate_reason reason)
 {
 	return ferry_pause_ns(&ferry_rate_limits[reason]) > 0;
 }
 
-static bool ferry_must_stop(void)
+/*
+ * kdamonds with different intervals overwrite the burst of each other: it is
+ * then that of one of them.
+ */
+bool __ferry_must_skip(enum migrate_reason reason, unsigned long interval_us)
 {
-	return fatal_signal_pending(current) ||
-	       (current->flags & PF_KTHREAD && kthread_should_stop());
+	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
+	s64 now = ktime_get_ns(), due = atomic64_read(&limit->due), since;
+	bool skip = READ_ONCE(limit->max_bytes_per_s) && due > now;
+
+	WRITE_ONCE(limit->burst_ns,
+		   2 * NSEC_PER_USEC * min(interval_us, U32_MAX));
+	since = atomic64_xchg(&limit->skipped, skip ? now : 0);
+	if (since)
+		atomic64_add(max(min(now, due) - since, 0), &limit->slept_ns);
+	return skip;
 }
 
 /*
@@ -192,8 +226,8 @@ int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm)
 	s64 ns;
 
 	might_sleep();
-	while ((ns = ferry_pause_ns(limit)) > 0 && !ferry_must_stop() &&
-	       !ferry_is_dead(mm)) {
+	while ((ns = ferry_pause_ns(limit)) > 0 &&
+	       !fatal_signal_pending(current) && !ferry_is_dead(mm)) {
 		pause = ns_to_ktime(min(ns, FERRY_PAUSE_NS));
 		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
 		schedule_hrtimeout_range(&pause, NSEC_PER_MSEC,
@@ -202,7 +236,7 @@ int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm)
 	atomic64_add(ktime_get_ns() - start, &limit->slept_ns);
 	if (ns <= 0)
 		return 0;
-	return ferry_must_stop() ? -EINTR : -ESRCH;
+	return fatal_signal_pending(current) ? -EINTR : -ESRCH;
 }
 
 unsigned long __ferry_slice_next(struct ferry_slice *slice,
@@ -220,4 +254,44 @@ unsigned long __ferry_slice_next(struct ferry_slice *slice,
 	else if (ns < FERRY_SHORT_PAUSE_NS)
 		slice->nr = min(slice->nr * 2, FERRY_LARGEST_SLICE);
 	return min(slice->nr, nr);
+}
+
+bool __ferry_range_full(struct ferry_range *range, struct list_head *folios,
+			unsigned long next)
+{
+	struct list_head *pos = range->last ?: folios;
+
+	if (!ferry_get_rate_limit(MR_SYSCALL) || current->flags & PF_WQ_WORKER)
+		return false;
+	list_for_each_continue(pos, folios)
+		range->bytes += folio_size(list_entry(pos, struct folio, lru));
+	range->last = folios->prev;
+	if (range->bytes < FERRY_SLICE_BYTES)
+		return false;
+	*range = (struct ferry_range) { .next = next };
+	return true;
+}
+
+/**
+ * ferry_range_next() - wait before the next part of an address space
+ * @mm:	the address space, whose mm_users has a reference of the caller
+ *
+ * Context: process context, after lru_cache_disable(), no lock held and no
+ * folio isolated. May sleep for long, with the LRU batches enabled.
+ * Return: 0, -EINTR for a fatal signal, or -ESRCH if no process has @mm any
+ * more.
+ */
+int ferry_range_next(struct mm_struct *mm)
+{
+	int err;
+
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	if (!ferry_must_wait(MR_SYSCALL))
+		return 0;
+	/* No other task should do without LRU batches until then */
+	lru_cache_enable();
+	err = ferry_throttle(MR_SYSCALL, mm);
+	lru_cache_disable();
+	return err;
 }

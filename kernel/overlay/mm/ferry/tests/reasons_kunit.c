@@ -2,9 +2,12 @@
 /* The selection, the counters and the limits of each reason. */
 
 #include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/gfp.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
 #include <linux/workqueue.h>
@@ -208,26 +211,26 @@ static void reasons_long_lists(struct kunit *test)
 /* 256 KiB are due after 250 ms, of which a burst may be forgiven. */
 static void limit_is_obeyed(struct kunit *test)
 {
-	u64 slept = ferry_slept_ns(MR_DAMON), start;
+	u64 slept = ferry_slept_ns(MR_SYSCALL), start;
 
-	ferry_set_rate_limit(MR_DAMON, SZ_1M);
-	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
-	start = ktime_get_ns();
-	ferry_charge(MR_DAMON, SZ_256K);
-	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_DAMON));
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
-	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_DAMON, NULL), 0);
+	start = ktime_get_ns();
+	ferry_charge(MR_SYSCALL, SZ_256K);
+	KUNIT_EXPECT_TRUE(test, ferry_must_wait(MR_SYSCALL));
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
+	KUNIT_EXPECT_EQ(test, ferry_throttle(MR_SYSCALL, NULL), 0);
 	KUNIT_EXPECT_GE(test, ktime_get_ns() - start, 100 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - slept,
+	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_SYSCALL) - slept,
 			50 * NSEC_PER_MSEC);
-	ferry_charge(MR_DAMON, SZ_1G);
-	ferry_set_rate_limit(MR_DAMON, 0);
-	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
+	ferry_charge(MR_SYSCALL, SZ_1G);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
 	/* No task is charged without a limit. */
-	ferry_charge(MR_DAMON, SZ_1G);
-	ferry_set_rate_limit(MR_DAMON, SZ_1M);
-	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_DAMON));
-	ferry_set_rate_limit(MR_DAMON, 0);
+	ferry_charge(MR_SYSCALL, SZ_1G);
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
+	ferry_set_rate_limit(MR_SYSCALL, 0);
 }
 
 static void throttle_worker(struct work_struct *work)
@@ -287,20 +290,131 @@ static void slice_follows_pause(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
-/* A limit of DAMON does not divide the address space of migrate_pages(2). */
-static void slice_is_of_the_reason(struct kunit *test)
+/* A scheme is skipped, not delayed, and has all that was due since the last. */
+static void limit_skips_schemes(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G), SZ_1G);
+	u64 start = ktime_get_ns(), skipped = ferry_slept_ns(MR_DAMON);
+
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
 	ferry_set_rate_limit(MR_DAMON, SZ_1M);
-	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G), SZ_1G);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	msleep(500);
+	ferry_charge(MR_DAMON, 400 * SZ_1K);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	ferry_charge(MR_DAMON, SZ_64M);
+	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	msleep(20);
+	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, ULONG_MAX));
+	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - skipped,
+			20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LT(test, ktime_get_ns() - start, 20 * NSEC_PER_SEC);
+	ferry_set_rate_limit(MR_DAMON, 0);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+}
+
+/* A scheme that was late by many intervals has no more than two of them. */
+static void limit_forgets_old_intervals(struct kunit *test)
+{
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	msleep(1000);
+	ferry_charge(MR_DAMON, SZ_1M - 100 * SZ_1K);
+	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
+static void queue_half_slice(struct kunit *test, struct list_head *folios)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL,
+					  get_order(FERRY_SLICE_BYTES / 2));
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio->migrate_info = 0;
+	list_add_tail(&folio->lru, folios);
+}
+
+/* A walk ends where a slice is queued, however far it went without memory. */
+static void range_ends_after_a_slice(struct kunit *test)
+{
+	struct ferry_range range = { .next = SZ_1G };
+	LIST_HEAD(folios);
+
 	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
-	KUNIT_EXPECT_EQ(test, ferry_slice_end(PAGE_SIZE, SZ_1G),
-			FERRY_SLICE_BYTES);
-	KUNIT_EXPECT_EQ(test, ferry_slice_end(FERRY_SLICE_BYTES, SZ_1G),
-			2 * FERRY_SLICE_BYTES);
-	KUNIT_EXPECT_EQ(test, ferry_slice_end(0, PAGE_SIZE), PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &folios, SZ_32M));
+	queue_half_slice(test, &folios);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &folios, SZ_64M));
+	/* A folio is not counted twice. */
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &folios, SZ_128M));
+	KUNIT_EXPECT_EQ(test, range.next, SZ_1G);
+	queue_half_slice(test, &folios);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(NULL, &folios, SZ_256M));
+	KUNIT_EXPECT_TRUE(test, ferry_range_full(&range, &folios, SZ_256M));
+	KUNIT_EXPECT_EQ(test, range.next, SZ_256M);
+	free_folios(&folios);
+	/* The next part begins without folios. */
+	range.next = SZ_1G;
+	queue_half_slice(test, &folios);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &folios, SZ_512M));
+	free_folios(&folios);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+}
+
+struct range_work {
+	struct work_struct work;
+	struct list_head folios;
+	bool full;
+};
+
+static void range_worker(struct work_struct *work)
+{
+	struct range_work *of = container_of(work, struct range_work, work);
+	struct ferry_range range = {};
+
+	of->full = ferry_range_full(&range, &of->folios, SZ_32M);
+}
+
+/* Neither does a limit of DAMON end a walk, nor any limit that of a worker. */
+static void range_is_of_the_limited(struct kunit *test)
+{
+	struct ferry_range range = {};
+	struct range_work of = { .full = true };
+
+	INIT_LIST_HEAD(&of.folios);
+	queue_half_slice(test, &of.folios);
+	queue_half_slice(test, &of.folios);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &of.folios, SZ_32M));
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_range_full(&range, &of.folios, SZ_32M));
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	INIT_WORK_ONSTACK(&of.work, range_worker);
+	queue_work(system_dfl_wq, &of.work);
+	flush_work(&of.work);
+	destroy_work_on_stack(&of.work);
+	KUNIT_EXPECT_FALSE(test, of.full);
+	KUNIT_EXPECT_TRUE(test, ferry_range_full(&range, &of.folios, SZ_32M));
 	ferry_set_rate_limit(MR_SYSCALL, 0);
 	ferry_set_rate_limit(MR_DAMON, 0);
+	free_folios(&of.folios);
+}
+
+static void set_fatal_signal(void)
+{
+	spin_lock_irq(&current->sighand->siglock);
+	sigaddset(&current->pending.signal, SIGKILL);
+	set_thread_flag(TIF_SIGPENDING);
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
+/* A fatal signal ends the call between two parts, even without a wait. */
+static void range_ends_for_a_signal(struct kunit *test)
+{
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
+	KUNIT_EXPECT_EQ(test, ferry_range_next(NULL), 0);
+	set_fatal_signal();
+	KUNIT_EXPECT_EQ(test, ferry_range_next(NULL), -EINTR);
+	flush_signals(current);
+	ferry_set_rate_limit(MR_SYSCALL, 0);
 }
 
 /* A batch may end on a CPU whose clock is behind that of its begin. */
@@ -326,8 +440,12 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(limit_spares_workers),
 	KUNIT_CASE(limit_frees_the_dead),
 	KUNIT_CASE(slice_follows_pause),
-	KUNIT_CASE(slice_is_of_the_reason),
 	KUNIT_CASE(locked_time_is_not_negative),
+	KUNIT_CASE(limit_skips_schemes),
+	KUNIT_CASE(limit_forgets_old_intervals),
+	KUNIT_CASE(range_ends_after_a_slice),
+	KUNIT_CASE(range_is_of_the_limited),
+	KUNIT_CASE(range_ends_for_a_signal),
 	{}
 };
 

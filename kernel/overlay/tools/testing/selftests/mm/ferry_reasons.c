@@ -21,6 +21,11 @@
 #define MOVE		2		/* MPOL_MF_MOVE */
 #define SYSCALL		"reasons/syscall_or_cpuset/"
 #define SYSCALL_STATS	"stats/reasons/syscall_or_cpuset/"
+#define DAMON_STATS	"stats/reasons/damon/"
+#define DAMON		"../damon/admin/kdamonds/"
+#define CONTEXT		DAMON "0/contexts/0/"
+#define TARGET		CONTEXT "targets/0/"
+#define SCHEME		CONTEXT "schemes/0/"
 #define MOVERS		4
 
 /* Bits of /proc/kpageflags. */
@@ -340,6 +345,105 @@ TEST_F_TIMEOUT(reasons, limit_of_migrate_pages, 120)
 	EXPECT_GT(number(SYSCALL_STATS "throttled_us"), slept + 1000000);
 	EXPECT_GE(number(SYSCALL_STATS "moved_pages"),
 		  moved + 0.9 * self->bytes / sysconf(_SC_PAGESIZE));
+}
+
+/* A range without memory takes no longer than without a limit. */
+TEST_F_TIMEOUT(reasons, limit_of_empty_range, 60)
+{
+	unsigned long from = 1, to = 2;
+	size_t bytes = 1UL << 46;
+	double start;
+	void *empty;
+
+	empty = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		     MAP_NORESERVE, -1, 0);
+	if (empty == MAP_FAILED)
+		SKIP(return, "no address space");
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "1073741824"), 0);
+	start = seconds();
+	EXPECT_GE(syscall(__NR_migrate_pages, 0, 64, &from, &to), 0);
+	EXPECT_LT(seconds() - start, 10);
+	munmap(empty, bytes);
+}
+
+/* A file of DAMON is busy while kdamond itself looks at it. */
+static int write_damon(const char *name, const char *value)
+{
+	int err = write_file(name, value);
+
+	for (int i = 0; i < 100 && err == -EBUSY; i++) {
+		usleep(20000);
+		err = write_file(name, value);
+	}
+	return err;
+}
+
+/* Move this memory to node 1 once a second, in regions of a hundredth. */
+static int start_damon(struct __test_metadata *_metadata, char *memory,
+		       size_t bytes)
+{
+	char pid[32], start[32], end[32];
+	const char * const files[][2] = {
+		{ DAMON "nr_kdamonds", "1" },
+		{ DAMON "0/contexts/nr_contexts", "1" },
+		{ CONTEXT "operations", "fvaddr" },
+		{ CONTEXT "monitoring_attrs/intervals/sample_us", "50000" },
+		{ CONTEXT "monitoring_attrs/intervals/aggr_us", "100000" },
+		{ CONTEXT "monitoring_attrs/nr_regions/max", "200" },
+		{ CONTEXT "monitoring_attrs/nr_regions/min", "100" },
+		{ CONTEXT "targets/nr_targets", "1" },
+		{ TARGET "pid_target", pid },
+		{ TARGET "regions/nr_regions", "1" },
+		{ TARGET "regions/0/start", start },
+		{ TARGET "regions/0/end", end },
+		{ CONTEXT "schemes/nr_schemes", "1" },
+		{ SCHEME "action", "migrate_cold" },
+		{ SCHEME "target_nid", "1" },
+		{ SCHEME "apply_interval_us", "1000000" },
+		{ SCHEME "access_pattern/sz/max", "1073741824" },
+		{ SCHEME "access_pattern/nr_accesses/max", "1000000" },
+		{ SCHEME "access_pattern/age/max", "1000000" },
+		{ DAMON "0/state", "on" },
+	};
+	int err = 0;
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	snprintf(start, sizeof(start), "%zu", (size_t)memory);
+	snprintf(end, sizeof(end), "%zu", (size_t)memory + bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(files) && !err; i++) {
+		err = write_damon(files[i][0], files[i][1]);
+		if (err)
+			TH_LOG("%s: %s", files[i][0], strerror(-err));
+	}
+	return err;
+}
+
+/* DAMON reaches its limit, and tasks that write to its files do not wait. */
+TEST_F_TIMEOUT(reasons, limit_of_damon, 120)
+{
+	long long before = number(DAMON_STATS "moved_pages");
+	long long skipped = number(DAMON_STATS "throttled_us");
+	double start, asked, moved;
+
+	if (number(DAMON "nr_kdamonds"))
+		SKIP(return, "no DAMON, or another one");
+	ASSERT_EQ(write_file("reasons/damon/max_bytes_per_s", "1048576"), 0);
+	start = seconds();
+	EXPECT_EQ(start_damon(_metadata, self->memory, self->bytes), 0);
+	sleep(8);
+	asked = seconds();
+	EXPECT_EQ(write_damon(DAMON "0/state", "update_schemes_stats"), 0);
+	EXPECT_EQ(write_damon(DAMON "0/state", "off"), 0);
+	EXPECT_LT(seconds() - asked, 4);
+	moved = (number(DAMON_STATS "moved_pages") - before) *
+		(double)sysconf(_SC_PAGESIZE);
+	TH_LOG("%.1f MiB in %.1f s", moved / MIB, seconds() - start);
+	/* One region may be in advance. The scheme begins after a second. */
+	EXPECT_LT(moved, MIB * (seconds() - start + 2));
+	EXPECT_GT(moved, 3 * MIB);
+	EXPECT_GT(number(DAMON_STATS "throttled_us"), skipped);
+	write_damon(DAMON "nr_kdamonds", "0");
+	write_file("reasons/damon/max_bytes_per_s", "0");
 }
 
 static bool sleeps(pid_t pid)
