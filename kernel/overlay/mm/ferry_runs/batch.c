@@ -396,7 +396,7 @@ VISIBLE_IF_KUNIT void ferry_learn(u64 *mean, s64 ns, unsigned int nr)
 {
 	u64 old = READ_ONCE(*mean);
 
-	/* The clock of the CPU at the end may be behind: see mm/ferry/gather.c */
+	/* The clock of the last CPU may be behind: see mm/ferry/gather.c */
 	ns = div_u64(max(ns, 0), nr);
 	WRITE_ONCE(*mean, old ? (7 * old + ns) / 8 : ns);
 }

@@ -142,8 +142,8 @@ static void ferry_unmap_vma(struct ferry_run *run, struct vm_area_struct *vma,
 	if (vma_is_temporary_stack(vma) || (vma->vm_flags & VM_LOCKED))
 		return;
 	/*
-	 * From the first folio to the last, at most a window. A KVM guest faults
-	 * on the pages between, too, but its TLBs are flushed once for the run.
+	 * From the first folio to the last, at most a window. A KVM guest
+	 * faults on the pages between, too, but its TLBs are flushed once.
 	 */
 	mmu_notifier_range_init(&range, MMU_NOTIFY_CLEAR, 0, mm,
 				base + (first << PAGE_SHIFT),
