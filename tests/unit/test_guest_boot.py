@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from ferry import boards
+from ferry.errors import Splat
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
 from ferry.suites.result import Outcome, Result, exit_status, failed
+from ferry.vm import kvm
 
 GOOD = "printf 'KTAP version 1\\n1..1\\nok 1 read\\n'"
 BAD = "printf 'KTAP version 1\\n1..1\\nnot ok 1 read\\n'"
@@ -95,3 +97,24 @@ def test_every_boot_poisons_free_pages_and_looks_for_leaks(monkeypatch: pytest.M
     guest_boot.run_jobs(Context(boards.load("x86-numa"), tmp_path), Kernel(
         tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path), [Job("suite", "job", GOOD, 1)], "suite")
     assert "page_poison=1" in str(seen["append"]) and "echo scan >$leaks" in str(seen["script"])
+
+
+@pytest.mark.parametrize(("console", "boots"), [
+    ("Oops: int3: 0000 [#1] SMP\nCode: 00 0f <1f> 44 00 00", ["suite", "suite-again"]),
+    ("Oops: int3: 0000 [#1] SMP\nCode: 00 cc <1f> 44 00 00", ["suite"]),
+    ("BUG: KASAN: made up", ["suite"]),
+])
+def test_jobs_that_a_stale_int3_stopped_run_once_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, console: str,
+                                                      boots: list[str]) -> None:
+    booted = []
+
+    def dies(*_: object, share: Path, **__: object) -> None:
+        booted.append(share.name)
+        (share / "console.log").write_text("".join(f"[    1.234567] {line}\n" for line in console.splitlines()))
+        raise Splat("kernel splat")
+
+    monkeypatch.setattr(kvm, "works", lambda _: False)
+    monkeypatch.setattr(guest_boot.boot, "boot", dies)
+    found = guest_boot.run_jobs(Context(boards.load("x86-numa"), tmp_path), Kernel(
+        tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path), [Job("suite", "job", GOOD, 1)], "suite")
+    assert booted == boots and found[-1].name == f"{boots[-1]}: boot" and exit_status(found) != 0

@@ -5,7 +5,7 @@ Both were seen with QEMU 7.2. They happen neither under KVM, nor with one CPU, n
 
 Stale int3: to change running code, the kernel first replaces it by a breakpoint (int3). TCG may execute that breakpoint
 on another CPU after the kernel has removed it. Then the kernel's handler does not know the address, and the guest stops
-with "Oops: int3".
+with "Oops: int3", whose dump of the code no longer has the breakpoint. One that the kernel has not removed is its own.
 
 Stale memory map: QEMU stops by an assertion, "msix_table_mmio_write: Assertion `addr + size <= ...' failed", seen while
 the kernel sizes the BARs of PCI devices, thus before init. The likely cause, not proved here: an entry of TCG's TLB for
@@ -15,6 +15,7 @@ their TLBs, so an access of theirs (to the APIC, say) reaches the wrong device.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ferry.boards import Board
@@ -23,6 +24,10 @@ from ferry.vm import kvm, splat
 
 #: QEMU's options for tests that make the kernel change code all the time: one thread runs all emulated CPUs in turn.
 SINGLE_THREAD = ("-accel", "tcg,thread=single")
+
+#: In an oops' dump of the code: the byte that trapped, as it is now. The marked one follows it.
+_TRAPPED = re.compile(r"Code: .*\b([0-9a-f]{2}) <")
+_BREAKPOINT = "cc"
 
 
 def stale_int3(board: Board, kernel: Kernel, console: Path | None) -> bool:
@@ -48,4 +53,7 @@ def _threaded(board: Board, kernel: Kernel) -> bool:
 
 def _reported(console: Path) -> bool:
     found = splat.scan(console.read_text(errors="replace")) if console.is_file() else []
-    return bool(found) and "Oops: int3" in found[0].text
+    if not found or "Oops: int3" not in found[0].text:
+        return False
+    code = next(filter(None, map(_TRAPPED.search, found[0].context)), None)
+    return code is None or code[1] != _BREAKPOINT
