@@ -217,7 +217,7 @@ unsigned long __ferry_slice_next(struct ferry_slice *slice,
 				 enum migrate_reason reason, unsigned long nr);
 bool __ferry_range_full(struct ferry_range *range, struct list_head *folios,
 			unsigned long next);
-int ferry_range_next(struct mm_struct *mm);
+int __ferry_range_begin(struct mm_struct *mm);
 
 void __ferry_gather_init(struct ferry_gather *gather,
 			 const struct list_head *from,
@@ -560,7 +560,7 @@ static inline unsigned long ferry_slice_next(struct ferry_slice *slice,
  * Context: any.
  * Return: true if MR_SYSCALL has a limit, and a slice is queued. The caller
  * must end the walk, migrate @folios, and go on at @range->next after
- * ferry_range_next().
+ * ferry_range_begin().
  */
 static inline bool ferry_range_full(struct ferry_range *range,
 				    struct list_head *folios,
@@ -568,6 +568,21 @@ static inline bool ferry_range_full(struct ferry_range *range,
 {
 	return static_branch_unlikely(&ferry_throttled) && range &&
 	       __ferry_range_full(range, folios, next);
+}
+
+/**
+ * ferry_range_begin() - wait before a part of an address space is walked
+ * @mm: the address space, whose mm_users has a reference of the caller
+ *
+ * Context: process context, after lru_cache_disable(), no lock held and no
+ * folio isolated. May sleep for long, with the LRU batches enabled.
+ * Return: 0, -EINTR for a fatal signal, or -ESRCH if no process has @mm any
+ * more.
+ */
+static inline int ferry_range_begin(struct mm_struct *mm)
+{
+	return static_branch_unlikely(&ferry_throttled) ?
+	       __ferry_range_begin(mm) : 0;
 }
 
 int ferry_register(const struct ferry_migrator *migrator);
@@ -660,7 +675,7 @@ static inline bool ferry_range_full(struct ferry_range *range,
 	return false;
 }
 
-static inline int ferry_range_next(struct mm_struct *mm)
+static inline int ferry_range_begin(struct mm_struct *mm)
 {
 	return 0;
 }

@@ -68,7 +68,8 @@ DEFINE_STATIC_KEY_FALSE(ferry_throttled);
 /**
  * struct ferry_rate_limit - the limit of a reason
  * @max_bytes_per_s: the limit, 0 for none
- * @burst_ns:	a task may be late by this, or FERRY_BURST_NS if that is longer
+ * @burst_ns:	a task may be late by this, or FERRY_BURST_NS if that is longer:
+ *		two of the longest interval of a scheme since the limit was set
  * @due:	time at which more may be migrated, in ns of ktime_get_ns()
  * @skipped:	time at which a scheme was last skipped, 0 if it was not
  * @slept_ns:	time that tasks have slept, or that schemes were skipped for
@@ -121,6 +122,7 @@ void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max)
 	guard(mutex)(&ferry_rate_mutex);
 	old = limit->max_bytes_per_s;
 	WRITE_ONCE(limit->max_bytes_per_s, max);
+	WRITE_ONCE(limit->burst_ns, 0);
 	/*
 	 * A time that is due under the old limit is too late, or too early.
 	 * Pairs with ferry_charge(), which must not add to this one a time by
@@ -191,21 +193,23 @@ bool ferry_must_wait(enum migrate_reason reason)
 	return ferry_pause_ns(&ferry_rate_limits[reason]) > 0;
 }
 
-/*
- * kdamonds with different intervals overwrite the burst of each other: it is
- * then that of one of them.
- */
+/* Schemes with different intervals share the burst, of the longest of them. */
 bool __ferry_must_skip(enum migrate_reason reason, unsigned long interval_us)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
-	s64 now = ktime_get_ns(), due = atomic64_read(&limit->due), since;
+	s64 burst = 2 * NSEC_PER_USEC * min(interval_us, U32_MAX);
+	s64 now = ktime_get_ns(), due = atomic64_read(&limit->due);
 	bool skip = READ_ONCE(limit->max_bytes_per_s) && due > now;
+	s64 since;
 
-	WRITE_ONCE(limit->burst_ns,
-		   2 * NSEC_PER_USEC * min(interval_us, U32_MAX));
+	if (burst > READ_ONCE(limit->burst_ns))
+		WRITE_ONCE(limit->burst_ns, burst);
 	since = atomic64_xchg(&limit->skipped, skip ? now : 0);
+	/* A longer time is that of a kdamond that did not run. */
 	if (since)
-		atomic64_add(max(min(now, due) - since, 0), &limit->slept_ns);
+		atomic64_add(clamp(min(now, due) - since, 0,
+				   max(burst, FERRY_BURST_NS)),
+			     &limit->slept_ns);
 	return skip;
 }
 
@@ -272,16 +276,8 @@ bool __ferry_range_full(struct ferry_range *range, struct list_head *folios,
 	return true;
 }
 
-/**
- * ferry_range_next() - wait before the next part of an address space
- * @mm:	the address space, whose mm_users has a reference of the caller
- *
- * Context: process context, after lru_cache_disable(), no lock held and no
- * folio isolated. May sleep for long, with the LRU batches enabled.
- * Return: 0, -EINTR for a fatal signal, or -ESRCH if no process has @mm any
- * more.
- */
-int ferry_range_next(struct mm_struct *mm)
+/* See ferry_range_begin(). */
+int __ferry_range_begin(struct mm_struct *mm)
 {
 	int err;
 
@@ -291,7 +287,7 @@ int ferry_range_next(struct mm_struct *mm)
 		return 0;
 	/* No other task should do without LRU batches until then */
 	lru_cache_enable();
-	err = ferry_throttle(MR_SYSCALL, mm);
+	err = __ferry_throttle(MR_SYSCALL, mm);
 	lru_cache_disable();
 	return err;
 }

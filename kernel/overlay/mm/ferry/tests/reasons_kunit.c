@@ -293,7 +293,7 @@ static void slice_follows_pause(struct kunit *test)
 /* A scheme is skipped, not delayed, and has all that was due since the last. */
 static void limit_skips_schemes(struct kunit *test)
 {
-	u64 start = ktime_get_ns(), skipped = ferry_slept_ns(MR_DAMON);
+	u64 start = ktime_get_ns(), skipped = ferry_slept_ns(MR_DAMON), since;
 
 	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
 	ferry_set_rate_limit(MR_DAMON, SZ_1M);
@@ -303,10 +303,11 @@ static void limit_skips_schemes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
 	ferry_charge(MR_DAMON, SZ_64M);
 	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	since = ktime_get_ns();
 	msleep(20);
+	since = ktime_get_ns() - since;
 	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, ULONG_MAX));
-	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - skipped,
-			20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, ferry_slept_ns(MR_DAMON) - skipped, since);
 	KUNIT_EXPECT_LT(test, ktime_get_ns() - start, 20 * NSEC_PER_SEC);
 	ferry_set_rate_limit(MR_DAMON, 0);
 	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
@@ -320,6 +321,34 @@ static void limit_forgets_old_intervals(struct kunit *test)
 	msleep(1000);
 	ferry_charge(MR_DAMON, SZ_1M - 100 * SZ_1K);
 	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
+/* A scheme with a short interval leaves another what is due to it. */
+static void limit_is_of_all_schemes(struct kunit *test)
+{
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	msleep(500);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	ferry_charge(MR_DAMON, SZ_1K);
+	ferry_charge(MR_DAMON, 300 * SZ_1K);
+	KUNIT_EXPECT_FALSE(test, ferry_must_skip(MR_DAMON, USEC_PER_SEC));
+	ferry_set_rate_limit(MR_DAMON, 0);
+}
+
+/* While no kdamond looks, nothing is skipped. */
+static void skipped_time_is_of_schemes(struct kunit *test)
+{
+	u64 skipped = ferry_slept_ns(MR_DAMON);
+
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	ferry_charge(MR_DAMON, SZ_64M);
+	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	msleep(1000);
+	KUNIT_EXPECT_TRUE(test, ferry_must_skip(MR_DAMON, USEC_PER_MSEC));
+	KUNIT_EXPECT_LT(test, ferry_slept_ns(MR_DAMON) - skipped,
+			NSEC_PER_SEC / 2);
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
@@ -410,9 +439,9 @@ static void range_ends_for_a_signal(struct kunit *test)
 {
 	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
-	KUNIT_EXPECT_EQ(test, ferry_range_next(NULL), 0);
+	KUNIT_EXPECT_EQ(test, ferry_range_begin(NULL), 0);
 	set_fatal_signal();
-	KUNIT_EXPECT_EQ(test, ferry_range_next(NULL), -EINTR);
+	KUNIT_EXPECT_EQ(test, ferry_range_begin(NULL), -EINTR);
 	flush_signals(current);
 	ferry_set_rate_limit(MR_SYSCALL, 0);
 }
@@ -443,6 +472,8 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(locked_time_is_not_negative),
 	KUNIT_CASE(limit_skips_schemes),
 	KUNIT_CASE(limit_forgets_old_intervals),
+	KUNIT_CASE(limit_is_of_all_schemes),
+	KUNIT_CASE(skipped_time_is_of_schemes),
 	KUNIT_CASE(range_ends_after_a_slice),
 	KUNIT_CASE(range_is_of_the_limited),
 	KUNIT_CASE(range_ends_for_a_signal),

@@ -143,11 +143,12 @@ static void new_flusher(struct kunit *test, struct flusher *flusher)
 static void expect_blocks(struct kunit *test, struct task_struct *task)
 {
 	unsigned long deadline = jiffies + 10 * HZ;
+	unsigned int state;
 
-	while (READ_ONCE(task->__state) != TASK_UNINTERRUPTIBLE &&
+	while ((state = READ_ONCE(task->__state)) != TASK_UNINTERRUPTIBLE &&
 	       time_before(jiffies, deadline))
 		msleep(20);
-	KUNIT_EXPECT_EQ(test, READ_ONCE(task->__state), TASK_UNINTERRUPTIBLE);
+	KUNIT_EXPECT_EQ(test, state, TASK_UNINTERRUPTIBLE);
 }
 
 /* A task that waits for another's flush of its mm does not flush again. */

@@ -347,6 +347,28 @@ TEST_F_TIMEOUT(reasons, limit_of_migrate_pages, 120)
 		  moved + 0.9 * self->bytes / sysconf(_SC_PAGESIZE));
 }
 
+/* The limit is of many calls for little memory each, too. */
+TEST_F_TIMEOUT(reasons, limit_of_small_processes, 120)
+{
+	unsigned long nodes[2] = { 1, 2 };
+	long long before = number(SYSCALL_STATS "moved_pages");
+	double start, moved;
+
+	ASSERT_EQ(madvise(self->memory + MIB, self->bytes - MIB,
+			  MADV_DONTNEED), 0);
+	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "2097152"), 0);
+	start = seconds();
+	for (int i = 0; i < 10; i++)
+		EXPECT_GE(syscall(__NR_migrate_pages, 0, 64, &nodes[i % 2],
+				  &nodes[(i + 1) % 2]), 0);
+	moved = (number(SYSCALL_STATS "moved_pages") - before) *
+		(double)sysconf(_SC_PAGESIZE);
+	TH_LOG("%.1f MiB in %.1f s", moved / MIB, seconds() - start);
+	EXPECT_GT(moved, 9 * MIB);
+	/* What the last call moved is not awaited. */
+	EXPECT_LT(moved, 2 * MIB * (seconds() - start + 1.5));
+}
+
 /* A range without memory takes no longer than without a limit. */
 TEST_F_TIMEOUT(reasons, limit_of_empty_range, 60)
 {
