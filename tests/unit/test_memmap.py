@@ -17,8 +17,8 @@ from ferry.results.document import SCHEMA, Document, Row
 from ferry.vm import qemu
 
 
-def line(path: str, ns: int, turn: int, layout: str = "order0", threads: int = 1) -> str:
-    sample = {"path": path, "layout": layout, "round": turn, "threads": threads, "pages": 1000,
+def line(path: str, ns: int, turn: int, layout: str = "order0", threads: int = 1, ranges: int = 1) -> str:
+    sample = {"path": path, "layout": layout, "round": turn, "threads": threads, "ranges": ranges, "pages": 1000,
               "struct_page_bytes": 64, "ns": ns}
     return f"[   1.0]     # memmap_bench_order0: ferry_memmap_sample: {json.dumps(sample)}"
 
@@ -46,6 +46,13 @@ def test_native_rows_their_limit_and_their_ratios() -> None:
     assert nontemporal["ratio_to_limit"]
     assert nontemporal["ratio_to_limit"]["median"] == pytest.approx(0.933, rel=1e-2)
     assert "ratio_to_limit" not in limit
+
+
+def test_a_sample_of_several_ranges_counts_all_their_pages() -> None:
+    made = native([line("full", 5000, 0, ranges=8)])
+    (full,) = rows(made, "full")
+    assert full["samples"] == [5.0] and full["total_bytes"] == 125 * 4096
+    assert table.output([made]).grids[0].columns[1].endswith("500 KiB at a time")
 
 
 def test_first_bindings_are_compared_with_each_other_only() -> None:

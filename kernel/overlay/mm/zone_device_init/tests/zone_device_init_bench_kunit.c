@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time to initialise the struct pages of 100 GB by each method, beside the
- * fastest way that this file knows to fill the same bytes with a constant
- * pattern of 64 bytes, which is the limit. Each path runs once a round, and the
- * suite prints every sample.
+ * Time to initialise the struct pages of a range of 12 GiB by each method,
+ * beside the fastest way that this file knows to fill the same bytes with a
+ * constant pattern of 64 bytes, which is the limit. Each path runs once a
+ * round, and the suite prints every sample: eight ranges, each with a
+ * calibration of its own.
  *
  * The benchmark needs no device: the struct pages lie in the largest blocks of
- * the page allocator, 4 MiB each, mapped one behind the other, and stand for
- * 12 GiB of device memory. Several passes over all blocks make the 100 GB. So
- * it runs in User-Mode Linux, at the host's speed.
+ * the page allocator, 4 MiB each, mapped one behind the other, and are the same
+ * for all ranges. So it runs in User-Mode Linux, at the host's speed.
  */
 
 #include <kunit/test.h>
@@ -23,7 +23,7 @@
 #define BENCH_BLOCKS	48
 #define BENCH_BLOCK_BYTES (PAGE_SIZE << MAX_PAGE_ORDER)
 #define BENCH_BLOCK_PFNS (BENCH_BLOCK_BYTES / sizeof(struct page))
-#define BENCH_PFNS	(100000000000UL / PAGE_SIZE)
+#define BENCH_RANGES	8	/* of a sample */
 #define BENCH_ROUNDS	13	/* the first is warm-up and not printed */
 #define BENCH_COLD_BLOCKS 24	/* pairs of blocks for first bindings */
 
@@ -99,13 +99,16 @@ static const struct bench_path bench_paths[] = {
 	{ "limit_string", bench_string },
 };
 
+/* @ranges: how often the struct pages were initialised in @ns */
 static void bench_print(struct kunit *test, const char *path,
-			unsigned int order, int round, unsigned int threads,
-			unsigned long pfns, u64 ns)
+			const struct memmap_range *range, int round,
+			unsigned int threads, unsigned int ranges, u64 ns)
 {
 	kunit_info(test,
-		   "ferry_memmap_sample: {\"path\": \"%s\", \"layout\": \"%s\", \"round\": %d, \"threads\": %u, \"pages\": %lu, \"struct_page_bytes\": %zu, \"ns\": %llu}",
-		   path, order ? "compound" : "order0", round, threads, pfns,
+		   "ferry_memmap_sample: {\"path\": \"%s\", \"layout\": \"%s\", \"round\": %d, \"threads\": %u, \"ranges\": %u, \"pages\": %lu, \"struct_page_bytes\": %zu, \"ns\": %llu}",
+		   path, range->pgmap->vmemmap_shift ? "compound" : "order0",
+		   round, threads, ranges,
+		   ranges * (range->end_pfn - range->start_pfn),
 		   sizeof(struct page), ns);
 }
 
@@ -134,15 +137,13 @@ static void __ref bench_range_init(struct kunit *test,
 static u64 bench_sample(struct bench_range *bench,
 			const struct bench_path *path)
 {
-	unsigned long done;
 	u64 ns = ktime_get_ns();
+	unsigned int i;
 
 	bench->job.method = path->method;
-	for (done = 0; done < BENCH_PFNS;
-	     done += BENCH_BLOCKS * BENCH_BLOCK_PFNS)
+	for (i = 0; i < BENCH_RANGES; i++)
 		path->fill(bench);
-	ns = ktime_get_ns() - ns;
-	return mul_u64_u64_div_u64(ns, BENCH_PFNS, done);
+	return ktime_get_ns() - ns;
 }
 
 static void __ref bench_layout(struct kunit *test, unsigned int order)
@@ -160,8 +161,9 @@ static void __ref bench_layout(struct kunit *test, unsigned int order)
 			u64 ns = bench_sample(bench, &bench_paths[i]);
 
 			if (round >= 0)
-				bench_print(test, bench_paths[i].name, order,
-					    round, 1, BENCH_PFNS, ns);
+				bench_print(test, bench_paths[i].name,
+					    &bench->range, round, 1,
+					    BENCH_RANGES, ns);
 			cond_resched();
 		}
 	}
@@ -200,7 +202,7 @@ static void __ref memmap_bench_first(struct kunit *test)
 		memmap_init_parallel(&bench->job, threads);
 		ns = ktime_get_ns() - ns;
 		bench_print(test, threads > 1 ? "first_parallel" : "first_full",
-			    0, i / 2, threads, BENCH_BLOCK_PFNS, ns);
+			    &bench->range, i / 2, threads, 1, ns);
 	}
 }
 
