@@ -98,8 +98,8 @@ static inline unsigned long memmap_chunk_end(const struct memmap_range *range,
 }
 
 /*
- * CPUs that may help the caller: those that its user allows it. A kthread may
- * be bound to the CPU that probes the device, which limits nothing.
+ * CPUs that helpers are queued for: those that the caller's user allows it. A
+ * kthread may be bound to the CPU that probes the device, which limits nothing.
  */
 static inline const struct cpumask *memmap_allowed_cpus(void)
 {

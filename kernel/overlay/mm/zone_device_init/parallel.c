@@ -9,11 +9,14 @@
  * yet instead of waiting for it; for one that runs, it waits at most as long as
  * a chunk takes.
  *
- * The helpers are bounded: work items prefer the CPUs of the node and, if a
- * user task binds the driver, those that its affinity and its cpuset allow; the
- * workqueue keeps them off isolated CPUs. All ranges that are initialised at
- * once share MEMMAP_THREADS_MAX helpers, so that a boot that probes many
- * devices at once does not flood the machine.
+ * The helpers are bounded: each is queued for another CPU, those of the node
+ * first and, if a user task binds the driver, only those that its affinity and
+ * its cpuset allow. An unbound workqueue uses only the pod of that CPU: by
+ * default, CPUs that share a cache, or a part of them. It prefers these, so a
+ * helper may run on a CPU that the task may not use. The workqueue keeps
+ * helpers off isolated CPUs. All ranges that are initialised at once share
+ * MEMMAP_THREADS_MAX helpers, so that a boot that probes many devices at once
+ * does not flood the machine.
  *
  * padata_do_multithreaded() does not fit: it is __init, and it waits for work
  * items that have not started.
@@ -106,10 +109,10 @@ static void memmap_helper_fn(struct work_struct *work)
 }
 
 /*
- * Queue at most @nr helpers, one for each CPU, those of the node first. An
+ * Queue at most @nr helpers, each for another CPU, those of the node first. An
  * unbound work item without a CPU stays near the CPU that queues it, and may
- * wait for the caller there. The CPU is a preference: it may go offline before
- * the work item runs.
+ * wait for the caller there. The CPU only selects the pod near which the helper
+ * starts, and may go offline before the work item runs.
  *
  * Return: the number of helpers queued.
  */

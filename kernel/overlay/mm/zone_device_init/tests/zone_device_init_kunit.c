@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A struct page from a template has the same bytes as one of the slow path, for
- * every type, order and edge. The comparison itself is tested too: it must
- * notice a change in any word of a template.
+ * every type, every size of a compound from 16 pages to 1 GiB, and at edges. The
+ * comparison itself is tested too: it must notice a change in any word of a
+ * template.
  *
  * The struct pages lie in an array of the test's own and stand for PFNs that no
  * memory has, so the tests need no device.
@@ -69,7 +70,8 @@ struct memmap_ctx {
 	bool nontemporal;
 	unsigned int threads;
 	unsigned long nr;
-	struct page *want;
+	struct page *array;	/* a guard, the struct pages, a guard */
+	struct page *want;	/* expected contents of @array */
 };
 
 static int memmap_test_init(struct kunit *test)
@@ -83,6 +85,14 @@ static int memmap_test_init(struct kunit *test)
 	return 0;
 }
 
+static void memmap_free(struct memmap_ctx *ctx)
+{
+	vfree(ctx->array);
+	vfree(ctx->want);
+	ctx->array = NULL;
+	ctx->want = NULL;
+}
+
 static void memmap_test_exit(struct kunit *test)
 {
 	struct memmap_ctx *ctx = test->priv;
@@ -91,16 +101,15 @@ static void memmap_test_exit(struct kunit *test)
 		return;
 	memmap_nontemporal = ctx->nontemporal;
 	memmap_threads = ctx->threads;
-	vfree(ctx->range.pages);
-	vfree(ctx->want);
+	memmap_free(ctx);
 }
 
 static size_t memmap_bytes(struct memmap_ctx *ctx)
 {
 	unsigned long span = 1UL << ctx->pgmap.vmemmap_shift;
 
-	/* The last compound is completed. No store may hit the page behind. */
-	return (round_up(ctx->nr, span) + 1) * sizeof(struct page);
+	/* The last compound is completed. No store may hit a guard. */
+	return (round_up(ctx->nr, span) + 2) * sizeof(struct page);
 }
 
 static const struct memmap_case *memmap_case(const char *name)
@@ -115,7 +124,8 @@ static const struct memmap_case *memmap_case(const char *name)
 
 /*
  * These take the slow path by design. The tests apply the template all the
- * same, so that the sanitizer checks its accesses.
+ * same. The sanitizer checks its ordinary accesses only: non-temporal stores
+ * are asm statements, of which the guards show those just outside of a range.
  */
 static const bool sanitized = IS_ENABLED(CONFIG_KASAN_GENERIC) ||
 			      IS_ENABLED(CONFIG_KASAN_SW_TAGS) ||
@@ -129,8 +139,10 @@ static void memmap_setup(struct kunit *test, const struct memmap_case *c)
 	ctx->nr = c->nr;
 	ctx->pgmap.type = c->type;
 	ctx->pgmap.vmemmap_shift = c->order;
+	ctx->array = vmalloc(memmap_bytes(ctx));
+	KUNIT_ASSERT_NOT_NULL(test, ctx->array);
 	ctx->range = (struct memmap_range) {
-		.pages = vmalloc(memmap_bytes(ctx)),
+		.pages = ctx->array + 1,
 		.start_pfn = TEST_PFN + c->start,
 		.end_pfn = TEST_PFN + c->start + c->nr,
 		.zone_idx = MAX_NR_ZONES - 1,
@@ -138,7 +150,6 @@ static void memmap_setup(struct kunit *test, const struct memmap_case *c)
 		.pgmap = &ctx->pgmap,
 		.altmap = c->dedup ? NULL : &ctx->altmap,
 	};
-	KUNIT_ASSERT_NOT_NULL(test, ctx->range.pages);
 }
 
 static void __ref memmap_want(struct kunit *test)
@@ -147,40 +158,67 @@ static void __ref memmap_want(struct kunit *test)
 
 	ctx->want = vmalloc(memmap_bytes(ctx));
 	KUNIT_ASSERT_NOT_NULL(test, ctx->want);
-	memset(ctx->range.pages, UNTOUCHED, memmap_bytes(ctx));
+	memset(ctx->array, UNTOUCHED, memmap_bytes(ctx));
 	memmap_init_full(&ctx->range, ctx->range.start_pfn, ctx->range.end_pfn,
 			 ULONG_MAX);
-	memcpy(ctx->want, ctx->range.pages, memmap_bytes(ctx));
+	memcpy(ctx->want, ctx->array, memmap_bytes(ctx));
 }
 
 static bool memmap_same(struct memmap_ctx *ctx)
 {
-	return !memcmp(ctx->want, ctx->range.pages, memmap_bytes(ctx));
+	return !memcmp(ctx->want, ctx->array, memmap_bytes(ctx));
 }
 
 static void __ref memmap_apply(struct memmap_ctx *ctx,
 			       const struct memmap_template *template)
 {
-	memset(ctx->range.pages, UNTOUCHED, memmap_bytes(ctx));
+	memset(ctx->array, UNTOUCHED, memmap_bytes(ctx));
 	memmap_template_apply(&ctx->range, ctx->range.start_pfn,
 			      ctx->range.end_pfn, template);
 }
 
-static void __ref memmap_test_same(struct kunit *test)
+static void __ref memmap_expect_same(struct kunit *test,
+				     const struct memmap_case *c)
 {
-	const struct memmap_case *c = test->param_value;
 	struct memmap_ctx *ctx = test->priv;
 	struct memmap_template template;
 
-	if (c->order > MAX_FOLIO_ORDER)
-		kunit_skip(test, "no folio is that large here");
 	memmap_setup(test, c);
 	KUNIT_ASSERT_EQ(test, memmap_template_possible(&ctx->range),
 			!sanitized);
 	memmap_want(test);
 	KUNIT_ASSERT_TRUE(test, memmap_template_make(&ctx->range, &template));
 	memmap_apply(ctx, &template);
-	KUNIT_EXPECT_TRUE_MSG(test, memmap_same(ctx), "%s", c->name);
+	KUNIT_EXPECT_TRUE_MSG(test, memmap_same(ctx), "%s, order %u%s", c->name,
+			      c->order, c->dedup ? ", without most tails" : "");
+	memmap_free(ctx);
+}
+
+static void memmap_test_same(struct kunit *test)
+{
+	const struct memmap_case *c = test->param_value;
+
+	if (c->order > MAX_FOLIO_ORDER)
+		kunit_skip(test, "no folio is that large here");
+	memmap_expect_same(test, c);
+}
+
+/*
+ * Every order with tails that are alike, below that of 1 GiB, which
+ * memmap_test_same() has. The vmemmap is deduplicated from order 8 on.
+ */
+static void memmap_test_orders(struct kunit *test)
+{
+	struct memmap_case c = { "compounds", MEMORY_DEVICE_GENERIC };
+	const unsigned int end = min(18, MAX_FOLIO_ORDER + 1);
+
+	for (c.order = 4; c.order < end; c.order++) {
+		c.nr = 2UL << c.order;
+		c.dedup = false;
+		memmap_expect_same(test, &c);
+		c.dedup = true;
+		memmap_expect_same(test, &c);
+	}
 }
 
 /* Without most tails, the struct pages behind the first two pages stay. */
@@ -188,6 +226,7 @@ static void __ref memmap_test_dedup(struct kunit *test)
 {
 	const unsigned long nr = 2 * PAGE_SIZE / sizeof(struct page);
 	struct memmap_ctx *ctx = test->priv;
+	struct page *want;
 
 	memmap_setup(test, memmap_case("compounds without most tails"));
 	if (IS_ENABLED(CONFIG_ZONE_DEVICE) &&
@@ -196,10 +235,11 @@ static void __ref memmap_test_dedup(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, memmap_compound_nr(ctx->range.start_pfn, NULL,
 						 &ctx->pgmap), nr);
 	memmap_want(test);
-	KUNIT_EXPECT_NULL(test, memchr_inv(ctx->want + nr, UNTOUCHED,
-					   (512 - nr) * sizeof(struct page)));
-	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(ctx->want + nr - 1, UNTOUCHED,
-					       sizeof(struct page)));
+	want = ctx->want + 1;
+	KUNIT_EXPECT_NULL(test, memchr_inv(want + nr, UNTOUCHED,
+					   (512 - nr) * sizeof(*want)));
+	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(want + nr - 1, UNTOUCHED,
+					       sizeof(*want)));
 }
 
 /* A wrong word of the template must show: each word is compared. */
@@ -294,8 +334,7 @@ static void __ref memmap_test_chosen(struct kunit *test)
 				    "%s", names[i]);
 		memmap_nontemporal = false;
 		KUNIT_EXPECT_EQ(test, memmap_choose(&job), MEMMAP_FULL);
-		vfree(ctx->range.pages);
-		ctx->range.pages = NULL;
+		memmap_free(ctx);
 	}
 }
 
@@ -414,27 +453,33 @@ static bool __ref memmap_right(struct memmap_ctx *ctx, unsigned long i,
 	unsigned long span = 1UL << ctx->pgmap.vmemmap_shift;
 	struct page *head = &ctx->range.pages[i];
 	struct memmap_range one = ctx->range;
+	unsigned long nr = memmap_compound_nr(one.start_pfn, one.altmap,
+					      one.pgmap);
 
-	memcpy(scratch, head, span * sizeof(*scratch));
+	/* Without most tails, struct pages behind the first two pages stay. */
+	if (memchr_inv(head + nr, UNTOUCHED, (span - nr) * sizeof(*head)))
+		return false;
+	memcpy(scratch, head, nr * sizeof(*scratch));
 	one.pages = head;
 	memmap_init_full(&one, one.start_pfn, one.start_pfn + 1, ULONG_MAX);
-	return !memcmp(scratch, head, span * sizeof(*scratch));
+	return !memcmp(scratch, head, nr * sizeof(*scratch));
 }
 
 static void __ref memmap_check_whole(struct kunit *test, const char *what)
 {
 	struct memmap_ctx *ctx = test->priv;
 	unsigned long span = 1UL << ctx->pgmap.vmemmap_shift, i, wrong = 0;
-	struct page *guard, *scratch;
+	struct page *array = ctx->array, *guard, *scratch;
 
 	scratch = kunit_kmalloc_array(test, span, sizeof(*scratch), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, scratch);
-	guard = ctx->range.pages + memmap_bytes(ctx) / sizeof(*guard) - 1;
+	guard = array + memmap_bytes(ctx) / sizeof(*guard) - 1;
 	for (i = 0; i < ctx->nr; i += span)
 		wrong += !memmap_right(ctx, i, scratch);
 	KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "%s", what);
+	KUNIT_EXPECT_NULL(test, memchr_inv(array, UNTOUCHED, sizeof(*array)));
 	KUNIT_EXPECT_NULL(test, memchr_inv(guard, UNTOUCHED, sizeof(*guard)));
-	memset(ctx->range.pages, UNTOUCHED, memmap_bytes(ctx));
+	memset(array, UNTOUCHED, memmap_bytes(ctx));
 	cond_resched();
 }
 
@@ -449,7 +494,7 @@ static void __ref memmap_whole(struct kunit *test, const struct memmap_case *c)
 	struct memmap_job job = { .range = &ctx->range };
 
 	memmap_setup(test, c);
-	memset(ctx->range.pages, UNTOUCHED, memmap_bytes(ctx));
+	memset(ctx->array, UNTOUCHED, memmap_bytes(ctx));
 	for (job.method = 0; job.method <= MEMMAP_AUTO; job.method++) {
 		KUNIT_ASSERT_TRUE(test, memmap_template_make(job.range,
 							     &job.template));
@@ -494,6 +539,7 @@ KUNIT_ARRAY_PARAM_DESC(memmap_case, memmap_cases, name);
 
 static struct kunit_case memmap_test_cases[] = {
 	KUNIT_CASE_PARAM(memmap_test_same, memmap_case_gen_params),
+	KUNIT_CASE(memmap_test_orders),
 	KUNIT_CASE(memmap_test_dedup),
 	KUNIT_CASE(memmap_test_mutation),
 	KUNIT_CASE(memmap_test_refused),
