@@ -33,15 +33,18 @@
 /**
  * memmap_calibrate_next() - method for the next chunk
  * @calib: trials of the range
+ * @trial: receives whether the chunk is a trial
  *
  * Return: the method to try, or after all trials have begun, the fastest.
  */
-enum memmap_method memmap_calibrate_next(struct memmap_calibration *calib)
+enum memmap_method memmap_calibrate_next(struct memmap_calibration *calib,
+					 bool *trial)
 {
 	u64 full = calib->best_ns[MEMMAP_FULL];
 
+	*trial = calib->trials < MEMMAP_TRIALS;
 	/* A range of one chunk is a single trial: of the likely winner. */
-	if (calib->trials < MEMMAP_TRIALS)
+	if (*trial)
 		return calib->trials++ % 2 ? MEMMAP_FULL : MEMMAP_NONTEMPORAL;
 	if (full && full + full / MEMMAP_FULL_BIAS <
 		    calib->best_ns[MEMMAP_NONTEMPORAL])
@@ -53,11 +56,15 @@ enum memmap_method memmap_calibrate_next(struct memmap_calibration *calib)
  * memmap_calibrate_add() - add the result of a chunk
  * @calib: trials of the range
  * @method: how the chunk was initialised
+ * @trial: whether it was a trial; otherwise, the result is ignored, because a
+ *	minimum of more chunks would be shorter
  * @ns: time that it took
  */
 void memmap_calibrate_add(struct memmap_calibration *calib,
-			  enum memmap_method method, u64 ns)
+			  enum memmap_method method, bool trial, u64 ns)
 {
+	if (!trial)
+		return;
 	calib->best_ns[method] = min_not_zero(calib->best_ns[method],
 					      max(ns, 1));
 }

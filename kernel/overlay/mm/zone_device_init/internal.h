@@ -79,9 +79,10 @@ struct memmap_calibration {
 	u64 best_ns[MEMMAP_NR_METHODS];
 };
 
-enum memmap_method memmap_calibrate_next(struct memmap_calibration *calib);
+enum memmap_method memmap_calibrate_next(struct memmap_calibration *calib,
+					 bool *trial);
 void memmap_calibrate_add(struct memmap_calibration *calib,
-			  enum memmap_method method, u64 ns);
+			  enum memmap_method method, bool trial, u64 ns);
 
 /* parallel.c */
 #define MEMMAP_THREADS_MAX	16

@@ -63,6 +63,7 @@ struct memmap_chunk {
 	unsigned long pfn;
 	unsigned long end_pfn;
 	enum memmap_method method;
+	bool trial;		/* the time counts for the calibration */
 };
 
 /* Helpers of all ranges. */
@@ -79,8 +80,10 @@ static bool memmap_claim_chunk(struct memmap_parallel *parallel,
 		return false;
 	chunk->end_pfn = memmap_chunk_end(job->range, chunk->pfn);
 	chunk->method = job->method;
+	chunk->trial = false;
 	if (chunk->method == MEMMAP_AUTO)
-		chunk->method = memmap_calibrate_next(&parallel->calib);
+		chunk->method = memmap_calibrate_next(&parallel->calib,
+						      &chunk->trial);
 	parallel->next = chunk->end_pfn;
 	return true;
 }
@@ -97,7 +100,7 @@ static void memmap_init_chunks(struct memmap_parallel *parallel)
 		ns = ktime_get_ns() - ns;
 		scoped_guard(spinlock, &parallel->lock)
 			memmap_calibrate_add(&parallel->calib, chunk.method,
-					     ns);
+					     chunk.trial, ns);
 		cond_resched();
 	}
 }

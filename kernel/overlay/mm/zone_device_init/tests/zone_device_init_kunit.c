@@ -353,40 +353,67 @@ static void memmap_test_calibrate(struct kunit *test)
 		{ { 9000, 800, 9000 }, { 950, 900, 950 }, MEMMAP_NONTEMPORAL },
 		{ { 900, 0, 0 }, { 2000, 40, 60 }, MEMMAP_FULL },
 	};
-	unsigned int i, trial;
+	unsigned int i, n;
+	bool trial;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct memmap_calibration calib = {};
 
-		for (trial = 0; trial < MEMMAP_TRIALS; trial++) {
+		for (n = 0; n < MEMMAP_TRIALS; n++) {
 			enum memmap_method method = MEMMAP_NONTEMPORAL;
-			u64 ns = cases[i].nontemporal[trial / 2];
+			u64 ns = cases[i].nontemporal[n / 2];
 
-			if (trial % 2) {
+			if (n % 2) {
 				method = MEMMAP_FULL;
-				ns = cases[i].full[trial / 2];
+				ns = cases[i].full[n / 2];
 			}
-			KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib),
+			KUNIT_EXPECT_EQ(test,
+					memmap_calibrate_next(&calib, &trial),
 					method);
-			memmap_calibrate_add(&calib, method, ns);
+			KUNIT_EXPECT_TRUE(test, trial);
+			memmap_calibrate_add(&calib, method, trial, ns);
 		}
-		KUNIT_EXPECT_EQ_MSG(test, memmap_calibrate_next(&calib),
+		KUNIT_EXPECT_EQ_MSG(test, memmap_calibrate_next(&calib, &trial),
 				    cases[i].fastest, "case %u", i);
+		KUNIT_EXPECT_FALSE(test, trial);
 	}
+}
+
+/* 16 CPUs claim chunks before any has ended: only the trials are compared. */
+static void memmap_test_calibrate_trials(struct kunit *test)
+{
+	struct memmap_calibration calib = {};
+	enum memmap_method methods[16];
+	bool trials[16], trial;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(methods); i++)
+		methods[i] = memmap_calibrate_next(&calib, &trials[i]);
+	KUNIT_EXPECT_EQ(test, methods[12], MEMMAP_NONTEMPORAL);
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		u64 ns = methods[i] == MEMMAP_FULL ? 1000 : 2000;
+
+		memmap_calibrate_add(&calib, methods[i], trials[i],
+				     i == 12 ? 1 : ns);
+	}
+	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib, &trial),
+			MEMMAP_FULL);
 }
 
 /* Chunks that are claimed before both methods have a result: the template. */
 static void memmap_test_calibrate_early(struct kunit *test)
 {
 	struct memmap_calibration calib = { .trials = MEMMAP_TRIALS };
+	bool trial;
 
-	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib),
+	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib, &trial),
 			MEMMAP_NONTEMPORAL);
-	memmap_calibrate_add(&calib, MEMMAP_FULL, 1);
-	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib),
+	memmap_calibrate_add(&calib, MEMMAP_FULL, true, 1);
+	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib, &trial),
 			MEMMAP_NONTEMPORAL);
-	memmap_calibrate_add(&calib, MEMMAP_NONTEMPORAL, 2);
-	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib), MEMMAP_FULL);
+	memmap_calibrate_add(&calib, MEMMAP_NONTEMPORAL, true, 2);
+	KUNIT_EXPECT_EQ(test, memmap_calibrate_next(&calib, &trial),
+			MEMMAP_FULL);
 }
 
 static void memmap_test_threads(struct kunit *test)
@@ -546,6 +573,7 @@ static struct kunit_case memmap_test_cases[] = {
 	KUNIT_CASE(memmap_test_possible),
 	KUNIT_CASE(memmap_test_chosen),
 	KUNIT_CASE(memmap_test_calibrate),
+	KUNIT_CASE(memmap_test_calibrate_trials),
 	KUNIT_CASE(memmap_test_calibrate_early),
 	KUNIT_CASE(memmap_test_threads),
 	KUNIT_CASE(memmap_test_chunks),
