@@ -23,15 +23,14 @@ requests=$6
 shift 6
 
 start_redis "$server"
-# The server makes the keys itself: by requests this would take minutes on an emulated machine. Their numbers have 12
-# digits, as redis-benchmark's __rand_int__ has.
-make="local value = string.rep(\"x\", $bytes)
-for group = 0, $groups - 1 do
-	for key = 0, $keys - 1 do
-		redis.call(\"SET\", string.format(\"key:%d:%012d\", group, key), value)
-	end
-end"
-fill_redis "$benchmark -s $socket -n 1 -c 1 -q EVAL '$make' 0"
+prefixes=
+group=0
+while [ "$group" -lt "$groups" ]; do
+	prefixes="$prefixes key:$group:"
+	group=$((group + 1))
+done
+# shellcheck disable=SC2086 # words
+fill_redis "$benchmark" "$keys" "$bytes" $prefixes
 # shellcheck disable=SC2016 # COMMAND sets SHIFT.
 "$@" --pid "$pid" --command "$benchmark -s $socket -n $requests -r $keys -c 1 \
 	GET key:\$((SHIFT % $groups)):__rand_int__"

@@ -20,5 +20,5 @@ requests=$5
 shift 5
 
 start_redis "$server"
-fill_redis "$benchmark -s $socket -t set -n $keys -r $keys -d $bytes -c 8 -q"
+fill_redis "$benchmark" "$keys" "$bytes" key:
 "$@" --pid "$pid" --command "$benchmark -s $socket -t set -n $requests -r $keys -d $bytes -c 1"

@@ -30,7 +30,7 @@ WORKLOADS = (TOUCH, HUGE, REDIS, FULL, TMPFS, HUGETLB)
 #: What a `ferry bench stall` without --workload measures.
 DEFAULT = (TOUCH, REDIS)
 BASE_BYTES, HUGE_BYTES = 4 << 10, 2 << 20
-#: With redis's own data about 100 MiB.
+#: With redis's own data about 140 MiB.
 KEYS, VALUE_BYTES = 25_000, 4096
 #: What moves in each workload, but for the program's own memory.
 TOTAL_BYTES = {TOUCH: 128 << 20, HUGE: 128 << 20, REDIS: KEYS * VALUE_BYTES, FULL: 16 * HUGE_BYTES,
