@@ -131,6 +131,8 @@ static void print_sample(const struct options *options, const struct config *con
 		json_int(&json, "p99_ns", histogram_percentile(waits, 990));
 		json_int(&json, "p999_ns", histogram_percentile(waits, 999));
 		json_int(&json, "max_ns", waits->longest);
+		if (options->waits)
+			json_int(&json, "waits", waits->total);
 	}
 	json_end(&json);
 }

@@ -136,6 +136,19 @@ def test_rows_have_the_time_with_locked_folios_if_the_kernel_has_it(tmp_path: Pa
     assert "locked_p99_us" in formats.render(table.output([document]), "csv").splitlines()[0]
 
 
+def test_a_table_of_waits_tells_how_many_there_were(tmp_path: Path) -> None:
+    found = outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}, waits=12)
+    document = filled(found)
+    off = cast(StallRow, document["rows"][0])
+    assert off["waits"] == 12 and off["figures"]["waits"] == [12] * 10
+    printed = formats.render(table.output([document]), "markdown")
+    assert [line.split("|")[-2].strip() for line in printed.splitlines() if line.startswith("| touch")] == ["12"] * 2
+    assert "p99.9 of fewer than 1,000 is the longest" in printed
+    assert formats.render(table.output([document]), "csv").splitlines()[0].count(",waits") == 1
+    plain = filled(outcome(tmp_path, {"off": (1000, 800_000), "runs": (2000, 200_000)}))
+    assert "waits" not in plain["rows"][0] and "waits" not in formats.render(table.output([plain]), "markdown")
+
+
 def test_a_p99_above_all_bounds_is_no_number(tmp_path: Path) -> None:
     found = outcome(tmp_path, {"off": (1000, 800_000)}, locked_le_64us=0, locked_count=7)
     document = filled(found)

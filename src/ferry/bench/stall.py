@@ -170,8 +170,8 @@ def row(chosen: Plan, config: Config, workload: str, outcomes: Outcomes) -> Stal
         ratio_to_baseline=None, failures=failures,
         workload=chosen.workload(workload), runs=config.runs, device=workload,
     )
-    keys = (*FIGURES, "failed_folios")
     good = [sample for _, sample in samples]
+    keys = (*FIGURES, "failed_folios", *([stallbench.WAITS] if good and stallbench.WAITS in good[0].figures else []))
     locked = stallbench.locked_figures(good)
     each = {key: [stallbench.locked_figures([sample]).get(key) for sample in good] for key in locked}
     return cast(StallRow, {**made, **{key: stallbench.median(good, key) for key in keys}, **locked, "ratios": {},

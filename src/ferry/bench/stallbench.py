@@ -46,6 +46,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     HUGETLB: ("--memory", "hugetlb", "--request-pages", "1"),
 }
 FIGURES = ("requests_per_second", "round_trips_per_second", "p50_us", "p99_us", "p999_us", "max_us")
+#: Of workloads whose percentiles are of the requests in which the thread slept, the number of these.
+WAITS = "waits"
 #: The least bound of the kernel's histogram that the time with locked folios did not exceed in 99 % of the batches, and
 #: the number of batches.
 LOCKED_P99, LOCKED_BATCHES = "locked_p99_us", "locked_batches"
@@ -63,7 +65,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Sample:
-    """One configuration under load for some seconds. `figures` has a value for each of FIGURES, and failed_folios."""
+    """One configuration under load for some seconds.
+
+    `figures` has a value for each of FIGURES, and failed_folios and, of some workloads, WAITS.
+    """
 
     config: str
     round: int
@@ -175,13 +180,14 @@ def fault(sample: Sample, outcome: Outcome, must_wait: bool) -> str:
 
 
 def figures(event: dict[str, Any], share: Path) -> dict[str, float]:
-    """FIGURES of one sample, and how many folios failed to move in a round trip."""
+    """FIGURES of one sample, how many folios failed to move in a round trip, and WAITS if the guest counted them."""
     trips = {"round_trips_per_second": 1e9 * event["round_trips"] / event["ns"],
              "failed_folios": event["pages_failed"] / max(event["round_trips"], 1)}
     if "output" in event:
         return trips | of_redis(guest_samples.text_of(share / event["output"]))
     waits = {f"{name}_us": event[f"{name}_ns"] / 1000 for name in ("p50", "p99", "p999", "max")}
-    return trips | waits | {"requests_per_second": 1e9 * event["requests"] / event["ns"]}
+    counted = {WAITS: event[WAITS]} if WAITS in event else {}
+    return trips | waits | counted | {"requests_per_second": 1e9 * event["requests"] / event["ns"]}
 
 
 def locked(event: dict[str, Any]) -> Histogram | None:

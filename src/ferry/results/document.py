@@ -270,6 +270,8 @@ class StallRow(Row, total=False):
     max_us: float | None
     failed_folios: float | None
     """That did not move, in a round trip of all memory."""
+    waits: float | None
+    """The requests that the percentiles are of; only of workloads in which not all count."""
     locked_batches: float
     """That were gathered for a migrator in all samples; absent on stock."""
     locked_p99_us: float | None

@@ -16,8 +16,8 @@ NAME = "stall"
 #: Key of a figure in a row, and the heading of its column.
 COLUMNS = {"requests_per_second": "requests/s", "p50_us": "p50 µs", "p99_us": "p99 µs", "p999_us": "p99.9 µs",
            "max_us": "longest µs", "round_trips_per_second": "round trips/s", "failed_folios": "failed folios"}
-#: A column that a table has if one of its rows has the figure.
-LOCKED = {"locked_p99_us": "locked p99 µs"}
+#: Columns that a table has if one of its rows has the figure.
+OPTIONAL = {"waits": "waits", "locked_p99_us": "locked p99 µs"}
 #: Of a row of another bench: key, and the line of the heading.
 BESIDE = {"stall_p50_us": "p50", "stall_p99_us": "p99", "stall_p999_us": "p99.9", "stall_max_us": "longest"}
 BESIDE_HEADING = "\n".join(["stall µs", *BESIDE.values()])
@@ -25,7 +25,7 @@ BESIDE_HEADING = "\n".join(["stall µs", *BESIDE.values()])
 
 def grid(document: Document) -> Grid:
     """The table for people."""
-    columns = COLUMNS | {key: text for key, text in LOCKED.items() if any(key in row for row in document["rows"])}
+    columns = COLUMNS | {key: text for key, text in OPTIONAL.items() if any(key in row for row in document["rows"])}
     rows = [[[row.get("workload", ""), _name(document, row)], *(_cell(cast(StallRow, row), key) for key in columns)]
             for row in document["rows"]]
     title = f"stall on {document['board']}: users of memory that moves all the time ({KIND_NOTES[document['kind']]})"
@@ -37,8 +37,10 @@ def _name(document: Document, row: Row) -> str:
 
 
 def _cell(row: StallRow, key: str) -> list[str]:
-    if key in LOCKED:
+    if key == "locked_p99_us":
         return [_locked(row)]
+    if key == "waits":
+        return [f"{row['waits']:,.0f}" if row.get("waits") is not None else "-"]
     value = cast(Mapping[str, float | None], row)[key]
     if value is None:
         return ["no sample"]
@@ -58,6 +60,9 @@ def notes(document: Document) -> list[str]:
     """How to read the cells, and everything that did not go as asked."""
     found = ["medians over the samples; a percentile is that of the requests of one sample",
              f"below: ratio to {document['baseline']} [95 % interval], above 1 is better"]
+    if any("waits" in row for row in document["rows"]):
+        found.append("waits: the requests of one sample in which the thread slept; p99.9 of fewer than 1,000 is the "
+                     "longest, and so is p99 of fewer than 100")
     if any("locked_p99_us" in row for row in document["rows"]):
         found.append("locked p99: 99 % of the batches of all samples kept their folios locked for no longer than this")
     found += [f"{skip.get('workload')} skipped: {skip['reason']}" for skip in document.get("skipped", [])]
@@ -101,4 +106,4 @@ def extra_beside(row: Row) -> Record:
 def extra(row: Row) -> Record:
     """The further columns of a line of CSV."""
     figures = cast(Mapping[str, float | None], row)
-    return {key: figures[key] for key in COLUMNS} | {key: figures[key] for key in LOCKED if key in figures}
+    return {key: figures[key] for key in COLUMNS} | {key: figures[key] for key in OPTIONAL if key in figures}
