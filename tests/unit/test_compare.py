@@ -11,10 +11,11 @@ from pathlib import Path
 import made_up
 import pytest
 
+from ferry.bench import copy as bench_copy
 from ferry.commands import compare as verb
 from ferry.errors import UsageError
 from ferry.results import compare
-from ferry.results.document import Document
+from ferry.results.document import SCHEMA, Document
 
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
 
@@ -62,10 +63,28 @@ def test_a_significant_loss_within_the_threshold_is_worse_but_passes(
     assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "worse"
 
 
-def test_a_slower_host_is_no_regression_of_emulated_ratios(tmp_path: Path) -> None:
-    slow = {name: 3 * cost for name, cost in COSTS.items()}
-    assert compared(made_up.document(COSTS), made_up.document(slow), tmp_path) == 0
-    assert compared(made_up.document(COSTS, kind="native"), made_up.document(slow, kind="native"), tmp_path) == 1
+@pytest.mark.parametrize(("kind", "status"), [("emulated", 0), ("native", 0), ("instructions", 1)])
+def test_a_boot_that_is_slower_throughout_is_a_regression_only_of_counts(tmp_path: Path, kind: str,
+                                                                         status: int) -> None:
+    slow = {name: 1.15 * cost for name, cost in COSTS.items()}
+    assert compared(made_up.document(COSTS, kind=kind), made_up.document(slow, kind=kind), tmp_path) == status
+
+
+def test_a_host_that_copies_more_slowly_throughout_is_no_regression(tmp_path: Path,
+                                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    before = Document(schema=SCHEMA, bench="copy", board="uml", kind="native", baseline="memcpy", rows=[], meta={})
+    bench_copy.fill(before, [bench_copy.Sample(method, threads, 2 << 20, 32 << 20, turn, ns + 100_000 * (turn % 3))
+                             for method, threads, ns in (("memcpy", 1, 10_000_000), ("mtcopy", 2, 6_000_000))
+                             for turn in range(22)])
+    after = copy.deepcopy(before)
+    for row in after["rows"]:
+        row["samples"] = [0.87 * sample for sample in row["samples"]]
+    assert compared(before, after, tmp_path) == 0
+    (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert comparison["basis"] == "ratio to memcpy"
+    assert [(row["config"], row["verdict"]) for row in comparison["rows"]] == [("mtcopy 2", "same")]
+    after["rows"][1]["samples"] = [0.87 * sample for sample in after["rows"][1]["samples"]]
+    assert compared(before, after, tmp_path) == 1
 
 
 def test_a_row_that_vanished_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +149,14 @@ def test_native_figures_of_different_cpus_are_marked() -> None:
     before, after = (made_up.document(kind="native") for _ in range(2))
     after["meta"]["host"] = {"cpu": "another"}
     assert compare.compare(before, after, 0.03)["warnings"] == ["measured on different CPUs: made up; another"]
+
+
+def test_runs_of_a_baseline_alone_say_that_nothing_was_compared() -> None:
+    alone = made_up.document(kind="native")
+    alone["rows"] = [row for row in alone["rows"] if row["migrator"] == "off"]
+    found = compare.compare(alone, alone, 0.03)
+    assert not found["rows"] and found["warnings"] == [
+        "nothing was compared: neither run has a row beside its baseline"]
 
 
 def test_a_run_of_the_machine_itself_compares_with_one_of_any_board(tmp_path: Path,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two runs side by side: how much better B is than A, row by row, and whether the difference is more than noise.
 
-Emulated figures mean nothing by themselves, so for those the two runs' ratios to their baselines are compared.
-Native figures and instruction counts are compared as they are.
+Of emulated and native figures the two runs' ratios to their baselines are compared: the first mean nothing by
+themselves, and the second differ from boot to boot, and on a busy host from hour to hour, by more than the interval of
+one boot says. Instruction counts are compared as they are.
 """
 
 from __future__ import annotations
@@ -44,17 +45,23 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
                 for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
     entries += [entry for key, row in new.items() if (was := old.get(key))
                 for entry in _further(before, after, was, row, threshold)]
+    nothing = ["nothing was compared: neither run has a row beside its baseline"] * (not entries)
     return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
-            "basis": _basis(before), "warnings": _warnings(before, after), "rows": entries}
+            "basis": _basis(before), "warnings": [*_warnings(before, after), *nothing], "rows": entries}
 
 
 def _comparable(document: Document, row: Row) -> bool:
-    """An emulated baseline is 1 by definition; of a breakdown, the total says whether something got worse."""
-    return row.get("phase", TOTAL) == TOTAL and (document["kind"] != "emulated" or not is_baseline(document, row))
+    """A ratio of the baseline is 1 by definition; of a breakdown, the total says whether something got worse."""
+    return row.get("phase", TOTAL) == TOTAL and not (_by_ratio(document) and is_baseline(document, row))
+
+
+def _by_ratio(document: Document) -> bool:
+    """Whether rows are compared by their ratios to the baseline, not by their own figures."""
+    return document["kind"] != "instructions"
 
 
 def _basis(document: Document) -> str:
-    return f"ratio to {document['baseline']}" if document["kind"] == "emulated" else "samples"
+    return f"ratio to {document['baseline']}" if _by_ratio(document) else "samples"
 
 
 def _warnings(before: Document, after: Document) -> list[str]:
@@ -86,7 +93,7 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
         return entry | {"verdict": "new"}
     if row["unit"] == EVENTS:
         return None
-    return entry | _judged(*groups, before["kind"] != "emulated" and is_cost(row["unit"]), threshold)
+    return entry | _judged(*groups, not _by_ratio(before) and is_cost(row["unit"]), threshold)
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -117,15 +124,15 @@ def _further(before: Document, after: Document, old: Row, new: Row, threshold: f
         was, now = figures.of(old, key), figures.of(new, key)
         if was["samples"] and now["samples"] and key != new["unit"]:
             name = table.heading(after, key).replace("\n", " ")
-            costs = before["kind"] != "emulated" and is_cost(key)
+            costs = not _by_ratio(before) and is_cost(key)
             entries.append({"config": f"{label(new)}: {name}", **_place(new), "unit": key} | _judged(
                 _groups(before, old, key), _groups(after, new, key), costs, threshold))
     return entries
 
 
 def _groups(document: Document, row: Row, key: str) -> list[list[float]]:
-    """The samples of a figure to compare, one group per boot: ratios to the baseline where only those mean anything."""
-    if document["kind"] != "emulated" or row["unit"] == EVENTS:
+    """The samples of a figure to compare, one group per boot: ratios to the baseline where those are compared."""
+    if not _by_ratio(document) or row["unit"] == EVENTS:
         return stats.groups_of(stats.by_boot(figures.of(row, key)))
     baseline = baseline_of(document, row)
     return stats.paired_ratios(figures.of(row, key), figures.of(baseline, key)) if baseline else []
