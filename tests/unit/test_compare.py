@@ -121,6 +121,29 @@ def test_a_row_whose_samples_mostly_failed_exits_with_1(tmp_path: Path, capsys: 
     assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "failed"
 
 
+@pytest.mark.parametrize(("named", "failures"), [("mtcopy", 1), ("mtcopy", 0), ("off", 1)])
+def test_a_row_that_lost_its_interval_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str,
+                                                   failures: int) -> None:
+    """However much slower it is: it would be unknown. A pair is lost, too, if the baseline's sample failed."""
+    after = made_up.document({**COSTS, "mtcopy2": 600.0})
+    for row in after["rows"]:
+        if row["migrator"] == named:
+            row["samples"], row["sample_ids"] = row["samples"][1:], row["sample_ids"][1:]
+            row["failures"] = [{"boot": 0, "round": 0, "reason": "no pages"}] * failures
+    assert compared(made_up.document(COSTS), after, tmp_path) == 1
+    assert verdicts(capsys.readouterr().out)["mtcopy 2"] == "failed"
+
+
+def test_a_row_that_never_has_an_interval_is_unknown_until_a_sample_fails(tmp_path: Path) -> None:
+    few = made_up.document()
+    for row in few["rows"]:
+        row["samples"], row["sample_ids"] = row["samples"][:2], row["sample_ids"][:2]
+    after = copy.deepcopy(few)
+    assert compared(few, after, tmp_path) == 0
+    after["rows"][-2]["failures"] = [{"boot": 0, "round": 2, "reason": "no pages"}]
+    assert compared(few, after, tmp_path) == 1
+
+
 def test_noise_is_the_same_and_too_few_samples_are_unknown() -> None:
     assert compare.verdict({"median": 0.8, "ci95": [0.6, 1.1]}, 0.03) == "same"
     assert compare.verdict({"median": 0.8, "ci95": None}, 0.03) == "unknown"

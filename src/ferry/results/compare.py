@@ -93,7 +93,8 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
         return entry | {"verdict": "new"}
     if row["unit"] == EVENTS:
         return None
-    return entry | _judged(*groups, not _by_ratio(before) and is_cost(row["unit"]), threshold)
+    found = _judged(*groups, not _by_ratio(before) and is_cost(row["unit"]), threshold)
+    return entry | found | ({"verdict": "failed"} if _lost(*groups, new) else {})
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -128,6 +129,12 @@ def _further(before: Document, after: Document, old: Row, new: Row, threshold: f
             entries.append({"config": f"{label(new)}: {name}", **_place(new), "unit": key} | _judged(
                 _groups(before, old, key), _groups(after, new, key), costs, threshold))
     return entries
+
+
+def _lost(old: list[list[float]], new: list[list[float]], row: Row) -> bool:
+    """Whether the new row has no interval because samples of it, or of its baseline, failed or did not come."""
+    few = len(stats.flat(new)) < stats.MIN_SAMPLES
+    return few and (bool(row["failures"]) or len(stats.flat(old)) >= stats.MIN_SAMPLES)
 
 
 def _groups(document: Document, row: Row, key: str) -> list[list[float]]:
