@@ -20,14 +20,14 @@ from ferry.results.document import SCHEMA, Document
 COSTS = {"off": 100.0, "kernel": 95.0, "mtcopy1": 98.0, "mtcopy2": 60.0}
 
 
-def compared(before: Document, after: Document, folder: Path, threshold: float = 0.03) -> int:
+def compared(before: Document, after: Document, folder: Path, threshold: float = 0.03, form: str = "json") -> int:
     """The exit status of `ferry compare` on two results."""
     paths = []
     for name, document in (("a", before), ("b", after)):
         paths.append(folder / f"{name}.json")
         paths[-1].write_text(json.dumps([document]))
     before_path, after_path = map(str, paths)
-    return verb.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format="json"))
+    return verb.run(argparse.Namespace(before=before_path, after=after_path, threshold=threshold, format=form))
 
 
 def verdicts(output: str) -> dict[str, str]:
@@ -166,6 +166,17 @@ def test_runs_with_different_settings_are_refused(one: dict[str, object], other:
     before["meta"]["config"], after["meta"]["config"] = one, other
     with pytest.raises(UsageError, match="settings in common"):
         compared(before, after, tmp_path)
+
+
+def test_what_a_run_says_about_itself_is_shown_with_its_name(capsys: pytest.CaptureFixture[str],
+                                                            tmp_path: Path) -> None:
+    before, after = made_up.document(), made_up.document()
+    before["warnings"] = ["the host was busy"]
+    after["rows"][-2]["failures"] = [{"boot": 0, "round": turn, "reason": "no pages"} for turn in (10, 11)]
+    assert compared(before, after, tmp_path, form="table") == 0
+    printed = capsys.readouterr().out
+    assert f"B, {tmp_path}/b.json, against A, {tmp_path}/a.json" in printed
+    assert "\nA: the host was busy\nB: mtcopy 2, 4 KiB folios, 1 MiB at a time: 2 samples failed: no pages\n" in printed
 
 
 def test_native_figures_of_different_cpus_are_marked() -> None:

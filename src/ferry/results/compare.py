@@ -46,8 +46,9 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
     entries += [entry for key, row in new.items() if (was := old.get(key))
                 for entry in _further(before, after, was, row, threshold)]
     nothing = ["nothing was compared: neither run has a row beside its baseline"] * (not entries)
+    warnings = [*_warnings(before, after), *nothing, *_reported("A", before), *_reported("B", after)]
     return {"bench": after["bench"], "board": after["board"], "kind": after["kind"], "threshold": threshold,
-            "basis": _basis(before), "warnings": [*_warnings(before, after), *nothing], "rows": entries}
+            "basis": _basis(before), "warnings": warnings, "rows": entries}
 
 
 def _comparable(document: Document, row: Row) -> bool:
@@ -76,6 +77,17 @@ def _warnings(before: Document, after: Document) -> list[str]:
     if before["board"] != after["board"]:
         found.append(f"measured on {before['board']} and on {after['board']}, which may be different machines")
     return found
+
+
+def _reported(side: str, document: Document) -> list[str]:
+    """The warnings of one of the runs, and its failed samples."""
+    found = [*document.get("warnings", [])]
+    for row in document["rows"]:
+        if row["failures"]:
+            reasons = "; ".join(sorted({failure["reason"] for failure in row["failures"]}))
+            found.append(f"{label(row)}, {_place(row)['column']}: {len(row['failures'])} samples failed: {reasons}")
+    # Of a breakdown, each phase of a case has the same.
+    return [f"{side}: {text}" for text in dict.fromkeys(found)]
 
 
 def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
@@ -197,11 +209,12 @@ def output(comparisons: list[dict[str, Any]], before: str, after: str) -> format
 
 
 def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
-    title = f"{comparison['bench']} on {comparison['board']}: {after} against {before} ({comparison['basis']})"
+    title = (f"{comparison['bench']} on {comparison['board']}: B, {after}, against A, {before} "
+             f"({comparison['basis']})")
     rows = [[[entry["config"]], [entry["column"]],
              [_figure(entry)], [entry["verdict"]]]
             for entry in comparison["rows"]]
-    note = f"above 1, the second run is better; a regression is worse by more than {comparison['threshold']:.0%}"
+    note = f"above 1, B is better; a regression is worse by more than {comparison['threshold']:.0%}"
     return formats.Grid(title, ["", "column", "ratio [95 %]", "verdict"], rows, [note, *comparison["warnings"]])
 
 
