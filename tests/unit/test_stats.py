@@ -117,3 +117,9 @@ def test_independent_medians_are_resampled_independently() -> None:
     ratio = stats.ratio_between(same, same)
     assert ratio["ci95"] is not None
     assert ratio["ci95"][0] < 0.95 and ratio["ci95"][1] > 1.05
+
+
+def test_medians_differ_if_the_interval_of_their_difference_excludes_0() -> None:
+    low, high = [[0.0, 1.0, 2.0] * 4], [[5.0, 6.0, 7.0] * 4]
+    assert stats.differ(low, high) is True and stats.differ(high, low) is True
+    assert stats.differ(low, low) is False and stats.differ(low, [[6.0] * 9]) is None

@@ -18,8 +18,9 @@ from typing import Any, cast
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.tlb_plan import PAGE, RATES, Config, Plan, Work
 from ferry.bench.tlbbench import Outcome
-from ferry.results import stats
-from ferry.results.document import EVENTS, Document, Event, Failure, Ratio, Row, Skip, TlbRow, label, rows_of
+from ferry.results import stats, tlb_events
+from ferry.results.document import EVENTS, Document, Event, Failure, Row, Skip, TlbRow, label, rows_of
+from ferry.results.tlb_events import PER_1000, counted
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _fault(run: Outcome, expected_hash: str | None) -> str:
         return run.reason
     if run.sample is None:
         return "no sample was printed"
-    if ipis_per_1000(run.sample) is None:
+    if PER_1000["ipis"](run.sample) is None:
         return "no page was migrated, or no interrupt counted"
     if not run.sample.get("elapsed_ns"):
         return "it took no time"
@@ -103,25 +104,10 @@ def rate(event: Event) -> float | None:
     return None if done is None else float(done * 1e9 / event["elapsed_ns"])
 
 
-def counted(name: str) -> Callable[[Event], float | None]:
-    """A counter of the kernel: to the end of the wait where there was one, else to the end of the work."""
-    return lambda event: event.get(f"settled_{name}", event.get(name))
-
-
 def moved(event: Event) -> float | None:
     """Pages that the work itself moved; lookups move none, the kernel does."""
     found: float | None = event.get("moved_pages", event.get("pgmigrate_success"))
     return found
-
-
-def per_1000(name: str) -> Callable[[Event], float | None]:
-    """A counter per 1,000 pages that the kernel migrated in the same time."""
-
-    def of(event: Event) -> float | None:
-        events, pages = counted(name)(event), counted("pgmigrate_success")(event)
-        return 1000 * events / pages if events is not None and pages else None
-
-    return of
 
 
 def kept_kb(event: Event) -> float | None:
@@ -130,12 +116,11 @@ def kept_kb(event: Event) -> float | None:
     return None if before is None or settled is None else float(before - settled)
 
 
-ipis_per_1000, flushes_per_1000 = per_1000("ipis"), per_1000("nr_tlb_remote_flush")
 FIGURES: dict[str, Callable[[Event], float | None]] = {
     "ipis": counted("ipis"),
     "flushes": counted("nr_tlb_remote_flush"),
-    "ipis_per_1000_moves": ipis_per_1000,
-    "flushes_per_1000_moves": flushes_per_1000,
+    "ipis_per_1000_moves": PER_1000["ipis"],
+    "flushes_per_1000_moves": PER_1000["flushes"],
     "moved_pages": moved,
     "migrated_pages": counted("pgmigrate_success"),
     "kept_kb": kept_kb,
@@ -149,9 +134,9 @@ def rows_of_work(plan: Plan, work: Work, outcomes: Sequence[Outcome], timed: boo
     hashes = hashes_of(outcomes)
     sides = [side(outcomes, config, hashes) for config in plan.configs]
     base, *others = (row(work, config, one, timed) for config, one in zip(plan.configs, sides, strict=True))
-    for ours, of_ours in zip(others, sides[1:], strict=True):
-        ours["ratios"] = {"ipis": event_ratio(of_ours, sides[0], ipis_per_1000),
-                          "flushes": event_ratio(of_ours, sides[0], flushes_per_1000)}
+    for ours in others:
+        found = {key: tlb_events.ratios(ours, base, key) for key in PER_1000}
+        ours["ratios"] = {key: stats.ratio_of(groups) if groups else None for key, groups in found.items()}
         ours["ratio_to_baseline"] = ours["ratios"]["ipis"] if ours["unit"] == EVENTS else stats.ratio(ours, base)
         ours["ipi_reduction"] = reduction(ours["ipis_per_1000_moves"], base["ipis_per_1000_moves"])
         ours["flush_reduction"] = reduction(ours["flushes_per_1000_moves"], base["flushes_per_1000_moves"])
@@ -161,7 +146,7 @@ def rows_of_work(plan: Plan, work: Work, outcomes: Sequence[Outcome], timed: boo
 def row(work: Work, config: Config, one: Side, timed: bool) -> TlbRow:
     """One side of one workload, without ratios."""
     unit = RATES.get(work.workload) if timed else None
-    values = one.values(rate if unit else ipis_per_1000)
+    values = one.values(rate if unit else PER_1000["ipis"])
     made = Row(
         kernel=config.kernel, migrator="off", threads=work.board.cpus, channels=0, folio_bytes=PAGE,
         total_bytes=work.total_bytes, unit=unit or EVENTS, samples=values,
@@ -175,16 +160,6 @@ def row(work: Work, config: Config, one: Side, timed: bool) -> TlbRow:
                          "nodes": [asdict(node) for node in work.board.nodes],
                          **{name: one.middle(of) for name, of in FIGURES.items()}, **calls,
                          "events": [{"boot": boot, **event} for boot, event in one.samples]})
-
-
-def event_ratio(ours: Side, base: Side, of: Callable[[Event], float | None]) -> Ratio | None:
-    """How many times fewer events there are than the baseline's; None if a sample without any makes that no number."""
-    by_turn = [{(boot, event["round"]): value for boot, event in one.samples if (value := of(event)) is not None}
-               for one in (ours, base)]
-    shared = by_turn[0].keys() & by_turn[1].keys()
-    if not shared or not all(one[turn] for one in by_turn for turn in shared):
-        return None
-    return stats.ratio_of(stats.groups_of({turn: by_turn[1][turn] / by_turn[0][turn] for turn in shared}))
 
 
 def reduction(ours: float | None, base: float | None) -> float | None:

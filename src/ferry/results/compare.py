@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from ferry.errors import UsageError
-from ferry.results import figures, formats, stats, table
+from ferry.results import figures, formats, stats, table, tlb_events
 from ferry.results.document import (
     EVENTS,
     LOCAL,
@@ -42,7 +42,7 @@ def compare(before: Document, after: Document, threshold: float) -> dict[str, An
     entries = [entry for key in {**old, **new}
                if (entry := _entry(before, after, old.get(key), new.get(key), threshold))]
     entries += [entry for row in after["rows"] if (was := old.get(identity(row)))
-                for entry in _reductions(cast(TlbRow, was), cast(TlbRow, row), threshold)]
+                for entry in _events(before, after, cast(TlbRow, was), cast(TlbRow, row), threshold)]
     entries += [entry for key, row in new.items() if (was := old.get(key))
                 for entry in _further(before, after, was, row, threshold)]
     nothing = ["nothing was compared: neither run has a row beside its baseline"] * (not entries)
@@ -92,7 +92,7 @@ def _reported(side: str, document: Document) -> list[str]:
 
 def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
            threshold: float) -> dict[str, Any] | None:
-    """The entry of a row; None where _reductions() says all of it."""
+    """The entry of a row; None where _events() says all of it."""
     row = new or old
     assert row is not None
     entry: dict[str, Any] = {"config": label(row), **_place(row), "unit": row["unit"], "ratio": None}
@@ -114,20 +114,39 @@ def _place(row: Row) -> dict[str, Any]:
             "total_bytes": row["total_bytes"]}
 
 
-def _reductions(old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, Any]]:
-    """Of `ferry bench tlb` the shares of events that are gone: counts of thousands, compared without an interval."""
+def _events(before: Document, after: Document, old: TlbRow, new: TlbRow, threshold: float) -> list[dict[str, Any]]:
+    """Of `ferry bench tlb` the IPIs and the flushes beside the baseline's, as far as that has any."""
     entries = []
     both = [(row.get("ipi_reduction"), row.get("flush_reduction")) for row in (old, new)]
-    for name, was, now in zip(("IPIs", "flushes"), *both, strict=True):
-        entry = {"config": f"{label(new)}: {name} gone", **_place(new), "unit": "share", "ratio": None}
-        if was is None:
-            continue
-        if now is None:
-            entries.append(entry | {"verdict": "failed"})
-            continue
-        found: Verdict = "regression" if now < was - threshold else "better" if now > was + threshold else "same"
-        entries.append(entry | {"verdict": found, "share_a": was, "share_b": now})
+    bases = [cast(TlbRow, baseline_of(document, row)) for document, row in ((before, old), (after, new))]
+    for key, name, was, now in zip(tlb_events.PER_1000, ("IPIs", "flushes"), *both, strict=True):
+        if was is not None:
+            entry = {"config": f"{label(new)}: {name}", **_place(new), "unit": f"{key}_per_1000_pages", "ratio": None}
+            entries.append(entry | ({"verdict": "failed"} if now is None else
+                                    _events_judged([old, new], bases, key, threshold)))
     return entries
+
+
+def _events_judged(rows: list[TlbRow], bases: list[TlbRow], key: str, threshold: float) -> dict[str, Any]:
+    """By the ratios to the baseline, or, where a sample has no event, by the shares of the baseline's that are left."""
+    old, new = (tlb_events.ratios(row, base, key) for row, base in zip(rows, bases, strict=True))
+    if old and new:
+        found = _judged(old, new, False, threshold)
+    else:
+        old, new = (tlb_events.left(row, base, key) for row, base in zip(rows, bases, strict=True))
+        was, now = (stats.median(stats.flat(groups)) for groups in (old, new))
+        found = {"verdict": _left_verdict(stats.differ(old, new), was, now, threshold), "share_a": 1 - was,
+                 "share_b": 1 - now}
+    return found | ({"verdict": "failed"} if _lost(old, new, rows[1]) else {})
+
+
+def _left_verdict(differ: bool | None, was: float, now: float, threshold: float) -> Verdict:
+    """From 99 % to 96 % gone is four times as many events: what is left is compared, not what is gone."""
+    if not differ:
+        return "unknown" if differ is None else "same"
+    if now < was:
+        return "better"
+    return "regression" if was < (1 - threshold) * now else "worse"
 
 
 def _further(before: Document, after: Document, old: Row, new: Row, threshold: float) -> list[dict[str, Any]]:
@@ -220,7 +239,7 @@ def _grid(comparison: dict[str, Any], before: str, after: str) -> formats.Grid:
 
 def _figure(entry: dict[str, Any]) -> str:
     if "share_a" in entry:
-        return f"{entry['share_a']:.1%}, then {entry['share_b']:.1%}"
+        return f"{entry['share_a']:.2%} gone, then {entry['share_b']:.2%}"
     return formats.ratio_text(entry["ratio"]) if entry["ratio"] else "-"
 
 

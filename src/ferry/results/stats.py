@@ -82,6 +82,14 @@ def ratio_between(ours: Groups, theirs: Groups) -> Ratio:
     return Ratio(median=median(flat(ours)) / median(flat(theirs)), ci95=_interval(spread))
 
 
+def differ(ours: Groups, theirs: Groups) -> bool | None:
+    """Whether the 95 % interval of the difference of two medians excludes 0; None when there are too few samples."""
+    rng = np.random.default_rng(SEED)
+    left, right = _medians(ours, rng), _medians(theirs, rng)
+    bounds = _interval(None if left is None or right is None else left - right)
+    return None if bounds is None else not bounds[0] <= 0 <= bounds[1]
+
+
 def flat(groups: Groups) -> list[float]:
     """The samples of all groups."""
     return [sample for group in groups for sample in group]
