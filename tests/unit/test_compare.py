@@ -95,6 +95,17 @@ def test_a_row_that_vanished_exits_with_1(tmp_path: Path, capsys: pytest.Capture
     assert compared(after, made_up.document(), tmp_path) == 0
 
 
+def test_auto_on_one_cpu_is_not_compared_with_auto_on_four(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [made_up.document(), made_up.document()]
+    for threads, document in zip((1, 4), runs, strict=True):
+        for row in document["rows"]:
+            if row["migrator"] == "kernel":
+                row.update(migrator="auto", threads=threads, channels=16)
+    assert compared(*runs, tmp_path) == 1
+    found = verdicts(capsys.readouterr().out)
+    assert (found["auto 16, threads 1"], found["auto 16, threads 4"]) == ("missing", "new")
+
+
 def test_a_busy_run_is_not_compared_with_an_idle_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     busy = copy.deepcopy(made_up.document())
     for row in busy["rows"]:

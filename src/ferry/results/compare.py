@@ -95,7 +95,7 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
     """The entry of a row; None where _events() says all of it."""
     row = new or old
     assert row is not None
-    entry: dict[str, Any] = {"config": label(row), **_place(row), "unit": row["unit"], "ratio": None}
+    entry: dict[str, Any] = {"config": _name(row), **_place(row), "unit": row["unit"], "ratio": None}
     if old is None or new is None:
         return entry | {"verdict": "new" if old is None else "missing"}
     groups = _groups(before, old, old["unit"]), _groups(after, new, new["unit"])
@@ -107,6 +107,11 @@ def _entry(before: Document, after: Document, old: Row | None, new: Row | None,
         return None
     found = _judged(*groups, not _by_ratio(before) and is_cost(row["unit"]), threshold)
     return entry | found | ({"verdict": "failed"} if _lost(*groups, new) else {})
+
+
+def _name(row: Row) -> str:
+    """The row's label, and of auto the threads, which all rows of one run share and two runs may not."""
+    return f"{label(row)}, threads {row['threads']}" if row["migrator"] == "auto" else label(row)
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -121,7 +126,7 @@ def _events(before: Document, after: Document, old: TlbRow, new: TlbRow, thresho
     bases = [cast(TlbRow, baseline_of(document, row)) for document, row in ((before, old), (after, new))]
     for key, name, was, now in zip(tlb_events.PER_1000, ("IPIs", "flushes"), *both, strict=True):
         if was is not None:
-            entry = {"config": f"{label(new)}: {name}", **_place(new), "unit": f"{key}_per_1000_pages", "ratio": None}
+            entry = {"config": f"{_name(new)}: {name}", **_place(new), "unit": f"{key}_per_1000_pages", "ratio": None}
             entries.append(entry | ({"verdict": "failed"} if now is None else
                                     _events_judged([old, new], bases, key, threshold)))
     return entries
@@ -157,7 +162,7 @@ def _further(before: Document, after: Document, old: Row, new: Row, threshold: f
         if was["samples"] and now["samples"] and key != new["unit"]:
             name = table.heading(after, key).replace("\n", " ")
             costs = not _by_ratio(before) and is_cost(key)
-            entries.append({"config": f"{label(new)}: {name}", **_place(new), "unit": key} | _judged(
+            entries.append({"config": f"{_name(new)}: {name}", **_place(new), "unit": key} | _judged(
                 _groups(before, old, key), _groups(after, new, key), costs, threshold))
     return entries
 

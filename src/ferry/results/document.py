@@ -188,8 +188,8 @@ def is_cost(unit: str) -> bool:
 
 def identity(row: Row) -> tuple[str | float, ...]:
     """Rows of different runs with the same identity are the same measurement."""
-    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["channels"], row.get("phase", ""),
-            *column(row))
+    return (label(row), row["kernel"], row.get("workload", ""), row["unit"], row["threads"], row["channels"],
+            row.get("phase", ""), *column(row))
 
 
 #: Device, kind of memory, folio bytes, bytes, pages a call, order of the addresses, and speed of the engines.
