@@ -49,12 +49,12 @@ def test_the_same_document_gives_the_same_plots() -> None:
     assert plots.all_of(made_up.document()) == plots.all_of(made_up.document())
 
 
-def ratio_axes(*medians: float) -> Axes:
-    """The axes of the ratios of `kernel`, one a folio size, with intervals of a tenth about them."""
+def ratio_axes(*medians: float, bounded: bool = True) -> Axes:
+    """The axes of the ratios of `kernel`, one a folio size, with intervals of a tenth about them, or without."""
     document = made_up.document()
     document["rows"] = [row for row in document["rows"] if row["migrator"] in ("off", "kernel")]
     for row, median in zip([row for row in document["rows"] if row["migrator"] == "kernel"], medians, strict=True):
-        row["ratio_to_baseline"] = {"median": median, "ci95": [0.9 * median, 1.1 * median]}
+        row["ratio_to_baseline"] = {"median": median, "ci95": [0.9 * median, 1.1 * median] if bounded else None}
     axes = Figure().add_subplot()
     plots.ratios(axes, document)
     return axes
@@ -74,6 +74,15 @@ def test_a_ratio_of_0_is_on_the_plot() -> None:
     axes = ratio_axes(0, 20)
     middles = axes.containers[0].lines[0].get_ydata()
     assert list(middles) == [plots.LEAST, 20] and axes.get_ylim()[0] < plots.LEAST
+
+
+def test_a_ratio_without_an_interval_is_a_hollow_point_without_a_bar() -> None:
+    axes = ratio_axes(0.5, 2, bounded=False)
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
+    assert [list(line.get_ydata()) for line in hollow] == [[0.5, 2]]
+    (bars,) = (container.lines[2][0] for container in axes.containers)
+    assert bars.get_segments() == [] and "kernel" in axes.get_legend_handles_labels()[1]
+    assert not any(len(line.get_ydata()) for line in ratio_axes(0.5, 2).lines if line.get_markerfacecolor() == "none")
 
 
 def test_failed_samples_are_in_the_page_and_escaped() -> None:

@@ -78,7 +78,8 @@ def better(document: Document) -> str:
 
 def reading(document: Document) -> str:
     """The baseline, and how to read a plot of ratios to it."""
-    return f"{document['baseline']}: median and 95 % interval. Above 1 is better; below {LEAST} is drawn as {LEAST}."
+    return (f"{document['baseline']}: median and 95 % interval; hollow: too few samples for one. Above 1 is better; "
+            f"below {LEAST} is drawn as {LEAST}.")
 
 
 def _further(document: Document) -> list[Plot]:
@@ -179,13 +180,16 @@ def _draw_ratios(axes: Axes, document: Document,
     shown = [(index, name) for index, name in enumerate(by_name) if name != baseline]
     for position, (index, name) in enumerate(shown):
         points = [(x + _offset(position, len(shown)), ratio) for x, ratio in by_name[name] if ratio]
-        middles = [max(LEAST, ratio["median"]) for _, ratio in points]
-        bounds = [[max(LEAST, bound) for bound in ratio["ci95"] or [ratio["median"]] * 2] for _, ratio in points]
+        bounded = [(x, max(LEAST, ratio["median"]), [max(LEAST, bound) for bound in ratio["ci95"]])
+                   for x, ratio in points if ratio["ci95"] is not None]
         # An interval need not hold its median when it is drawn from several boots; an error bar cannot be negative.
-        reach = [[max(0.0, middle - low) for middle, (low, _) in zip(middles, bounds, strict=True)],
-                 [max(0.0, high - middle) for middle, (_, high) in zip(middles, bounds, strict=True)]]
-        axes.errorbar([x for x, _ in points], middles, yerr=reach, linestyle="none", capsize=3, label=name,
-                      **_style(index))
+        reach = [[max(0.0, middle - low) for _, middle, (low, _) in bounded],
+                 [max(0.0, high - middle) for _, middle, (_, high) in bounded]]
+        axes.errorbar([x for x, _, _ in bounded], [middle for _, middle, _ in bounded], yerr=reach, linestyle="none",
+                      capsize=3, label=name, **_style(index))
+        without = [(x, max(LEAST, ratio["median"])) for x, ratio in points if ratio["ci95"] is None]
+        axes.plot([x for x, _ in without], [middle for _, middle in without], linestyle="none",
+                  markerfacecolor="none", **_style(index))
     axes.set_ylabel(f"ratio to {baseline}")
     _ratio_axis(axes, f"worse than {baseline}")
 
