@@ -14,6 +14,7 @@ from made_up import document
 
 from ferry import boards
 from ferry.bench import compaction, move_pages, stall, tiering, tlb
+from ferry.bench import copy as bench_copy
 from ferry.commands import bench
 from ferry.errors import InfraError
 from ferry.results import stats
@@ -29,6 +30,11 @@ def change(name: str) -> Callable[[Document], Any]:
         "nothing": lambda made: None,
         "no rows": lambda made: made["rows"].clear(),
         "a failure": lambda made: made["rows"][0]["failures"].append({"boot": 0, "round": 1, "reason": "it hung"}),
+        "no helper": lambda made: made["rows"][0]["failures"].append(
+            {"boot": 0, "round": 1, "reason": bench_copy.NO_HELPER}),
+        "no helper at all": lambda made: made["rows"][0].update(
+            samples=[], sample_ids=[], median=None,
+            failures=[{"boot": 0, "round": 1, "reason": bench_copy.NO_HELPER}]),
         "no samples": lambda made: made["rows"][1].update(samples=[], sample_ids=[], median=None),
         "a zero": lambda made: made["rows"][0].update(median=0.0),
         "an empty phase": lambda made: made["rows"][0].update(median=0.0, phase="copy"),
@@ -38,6 +44,7 @@ def change(name: str) -> Callable[[Document], Any]:
 
 @pytest.mark.parametrize(("wrong", "said"), [
     ("nothing", ""), ("an empty phase", ""), ("no rows", "it has no rows"), ("a failure", "1 samples failed: it hung"),
+    ("no helper", ""), ("no helper at all", "rows have no figure"),
     ("no samples", "rows have no figure"), ("a zero", "rows have no figure"), ("no unit", "not whole: it lacks unit"),
 ])
 def test_a_document_that_is_not_whole_fails_the_suite(tmp_path: Path, wrong: str, said: str) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -62,6 +63,14 @@ def test_a_round_that_one_method_lacks_is_a_failure() -> None:
     row = filled([line for line in console(NS) if not all(part in line for part in lost)])["mtcopy 2"]
     assert len(row["samples"]) == 9
     assert row["failures"] == [{"boot": 0, "round": 4, "reason": "no sample"}]
+
+
+def test_a_copy_of_one_thread_alone_is_no_sample_of_two() -> None:
+    """The suite prints 0 ns if mtcopy had no helper."""
+    lines = [re.sub('("mtcopy", "threads": 2.*"round": 4, "ns": )[0-9]+', r"\g<1>0", line) for line in console(NS)]
+    row = filled(lines)["mtcopy 2"]
+    assert len(row["samples"]) == 9 and [4] not in [at[1:] for at in row["sample_ids"]]
+    assert row["failures"] == [{"boot": 0, "round": 4, "reason": "no other CPU was idle"}]
 
 
 def test_other_lines_are_no_samples() -> None:

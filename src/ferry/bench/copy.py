@@ -29,13 +29,15 @@ BASELINE = "memcpy"
 THREADS = "threads"
 
 SAMPLE = "ferry_copy_sample: "
+#: Why a sample of mtcopy with 0 ns has failed: it would be the copy of one thread.
+NO_HELPER = "no other CPU was idle"
 #: As many as the board's kernel can have: CONFIG_NR_CPUS in kernel/configs/uml.config.
 MAX_CPUS = 16
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed copy of `total_bytes`."""
+    """One timed copy of `total_bytes`; 0 ns if mtcopy should have had a helper and had none."""
 
     method: str
     threads: int
@@ -108,6 +110,7 @@ def row(samples: Sequence[Sample], expected: set[int]) -> Row:
     """One method at one size; a round that others have and this one lacks is a failed sample."""
     first = samples[0]
     good = [sample for sample in samples if sample.ns > 0]
+    alone = {sample.round for sample in samples} - {sample.round for sample in good}
     lacking = sorted(expected - {sample.round for sample in good})
     values = [sample.total_bytes / sample.ns for sample in good]
     made = Row(
@@ -115,7 +118,7 @@ def row(samples: Sequence[Sample], expected: set[int]) -> Row:
         channels=0, folio_bytes=first.folio_bytes, total_bytes=first.total_bytes, unit="gbps", samples=values,
         sample_ids=[[0, sample.round] for sample in good],
         median=stats.median(values) if values else None, mad=stats.mad(values) if values else None,
-        ratio_to_baseline=None, failures=[Failure(boot=0, round=turn, reason="no sample") for turn in lacking],
-        method=first.method,
+        ratio_to_baseline=None, method=first.method,
+        failures=[Failure(boot=0, round=turn, reason=NO_HELPER if turn in alone else "no sample") for turn in lacking],
     )
     return made
