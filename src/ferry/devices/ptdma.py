@@ -31,8 +31,8 @@ COMPLETED, FAILED = 1, 2
 INTERRUPT_ON_COMPLETION = 2
 """Bit of a descriptor's first word."""
 DESCRIPTOR = struct.Struct("<IIIIIIII")
-ERROR_CODE = 13
-"""The driver uses it unchecked as index of a table of 26 strings: this one is IDMA0_AXI_SLVERR, a failed read."""
+ERROR_CODE = 38
+"""ODMA0_AXI_SLVERR, a failed write. The driver's table of names has 26 entries; 7.3.4 reads past its end."""
 
 
 class PtdmaQueue(Queue):
