@@ -124,6 +124,25 @@ rebind_at_once() {
 	[ "$(count leaked_pages)" -eq "$leaked" ]
 }
 
+# A queue whose descriptors hang is unbound: its driver waits for them, but neither dmaengine nor dcbm does.
+unbind_hung() {
+	sleep 0.1
+	grep -q 'hung$' $channels && ! grep -q 'active$' $channels || return 1
+	device=${devices%% *}
+	rm -f unbound
+	{
+		echo "$device" >"$driver/unbind"
+		: >unbound
+	} &
+	sleep 1
+	cat /sys/class/dma/*/in_use $sysfs/dcbm/devices >/dev/null
+	# If they did wait, the unbinding has ended at the same time.
+	sleep 1
+	ended=$(ls unbound)
+	wait $!
+	echo "$device" >"$driver/bind" && [ -z "$ended" ]
+}
+
 remove_channels() {
 	for setting in dcbm/channels=1 dcbm/devices="${devices%% *}" dcbm/channels=64 migrator=kernel migrator=dcbm \
 		dcbm/devices=all; do

@@ -108,6 +108,10 @@ TESTDMA_CASES = (
          "rebind_at_once", always=True),
     Case("idxd: an error", "testdma idxd error=5", "errors"),
     Case("idxd: a lost completion, and the queue unbound", "hang_soon; testdma idxd lost=50", "leaked_pages", "rebind"),
+    # The driver waits ten times as long as dcbm does for a completion before it gives the channel up.
+    Case("idxd: a queue that hangs, unbound",
+         "folios=$((most_folios/20)); nr_devices=1; hang_soon; testdma idxd late_ms=10000 late=50", "actions",
+         "unbind_hung", always=True),
     # The quirk of this driver is known: its channels stay active although it aborts all descriptors behind an error.
     Case("a trusted driver, an error that aborts others", "testdma xilinx-zynqmp-dma error=5", "errors", always=True),
 )

@@ -229,14 +229,13 @@ void dcbm_quirk_delay(const struct dcbm_channel *ch)
 }
 
 /**
- * dcbm_channel_detach() - release a channel of dmaengine and empty its slot
+ * dcbm_channel_detach() - empty the slot of a channel
  * @ch: a claimed channel; its memory stays the caller's
  *
  * Context: process context, dcbm_mutex held.
  */
 void dcbm_channel_detach(struct dcbm_channel *ch)
 {
-	dma_release_channel(ch->chan);
 	dcbm_engine_put(ch->engine);
 	dcbm_slots[ch->slot] = NULL;
 	clear_bit_unlock(ch->slot, dcbm_claimed);
@@ -257,6 +256,7 @@ void dcbm_channel_free(struct dcbm_channel *ch)
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		dcbm_windows_free(transfer);
+	dma_release_channel(ch->chan);
 	dcbm_channel_detach(ch);
 	kvfree(ch);
 }

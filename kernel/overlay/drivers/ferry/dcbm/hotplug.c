@@ -21,7 +21,8 @@
  *				some warn of channels in use. The release of a
  *				hung one may wait for ever (idxd), or free
  *				descriptors that the device still works on
- *				(zynqmp, ptdma).
+ *				(zynqmp, ptdma). So it stays, although zynqmp's
+ *				shutdown() unregisters the device.
  *
  * Xen's suspend and kexec jump call no notifier that dcbm could use; they are
  * not meant for machines in operation.
@@ -32,6 +33,7 @@
 #include <linux/bits.h>
 #include <linux/cleanup.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/dmaengine.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -162,9 +164,27 @@ static bool dcbm_wait_for_recovery(struct dcbm_channel *ch)
 }
 
 /*
- * Release the channels of @device, or @chan if that is NULL, even hung ones:
- * they go whether the device has finished or not. Waits for batches in flight,
- * and for a limited time for hung channels.
+ * Give up a hung channel. Its release may wait for the device, even for ever,
+ * under dma_list_mutex and the locks of the notifier. Then dcbm keeps the
+ * reference for good, and with it the driver's module and dmaengine's entry of
+ * the device, which needs the device. The driver frees the channel without
+ * regard to references, after it has waited for the device itself.
+ */
+static void dcbm_give_up(struct dcbm_channel *ch)
+{
+	dcbm_quirk_delay(ch);
+	if (ch->quirks->release_waits)
+		get_device(ch->provider);
+	else
+		dma_release_channel(ch->chan);
+	dcbm_channel_detach(ch);
+	dcbm_abandon(ch);
+}
+
+/*
+ * Release the channels of @device, or @chan if that is NULL, and give up hung
+ * ones: they go whether the device has finished or not. Waits for batches in
+ * flight, and for a limited time for hung channels.
  */
 static void dcbm_evict(const struct dma_device *device,
 		       const struct dma_chan *chan)
@@ -172,19 +192,19 @@ static void dcbm_evict(const struct dma_device *device,
 	unsigned int slot;
 
 	lockdep_assert_held(&dcbm_mutex);
+	/* Only hung ones are left. */
+	if (dcbm_suspend_state & DCBM_SHUTDOWN)
+		return;
 	for (slot = 0; slot < DCBM_MAX_CHANNELS; slot++) {
 		struct dcbm_channel *ch = dcbm_slot(slot);
 
 		if (!ch || (device && ch->chan->device != device) ||
 		    (chan && ch->chan != chan))
 			continue;
-		if (dcbm_unpublish(ch) || dcbm_wait_for_recovery(ch)) {
+		if (dcbm_unpublish(ch) || dcbm_wait_for_recovery(ch))
 			dcbm_channel_free(ch);
-			continue;
-		}
-		dcbm_quirk_delay(ch);
-		dcbm_channel_detach(ch);
-		dcbm_abandon(ch);
+		else
+			dcbm_give_up(ch);
 	}
 }
 
@@ -208,6 +228,8 @@ static int dcbm_notify_reboot(struct notifier_block *nb, unsigned long event,
 			      void *unused)
 {
 	dcbm_release_for_suspend(DCBM_SHUTDOWN);
+	/* A hung channel that recovers stays, too: its device goes down. */
+	dcbm_hung_exit();
 	return NOTIFY_DONE;
 }
 

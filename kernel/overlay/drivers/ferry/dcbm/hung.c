@@ -297,7 +297,7 @@ static s64 dcbm_abandon_transfer(struct dcbm_transfer *transfer)
 
 /**
  * dcbm_abandon() - free or leak the memory of a hung channel that goes
- * @ch: the channel; its dmaengine channel has been released
+ * @ch: the channel; its dmaengine channel has been released, or is kept
  *
  * Context: process context, dcbm_mutex held; the driver is still bound.
  */
@@ -339,7 +339,7 @@ void dcbm_hung_unbinding(const struct device *provider)
 			ch->unbinding = true;
 }
 
-/** dcbm_hung_exit() - stop the work; no channel hangs any more */
+/** dcbm_hung_exit() - stop the work: no channel hangs, or may recover */
 void dcbm_hung_exit(void)
 {
 	cancel_delayed_work_sync(&dcbm_hung_work);

@@ -53,6 +53,8 @@ enum dcbm_trust {
  * @driver:	name of the driver; NULL in the row for unlisted drivers
  * @depth:	maximum number of descriptors in flight on one channel
  * @issue_each:	call issue_pending after each submit, not once a group
+ * @release_waits: the driver's release waits for the device, even for ever; it
+ *		has a device_release, so the reference may be kept
  * @late_desc_use: the driver may use a descriptor after its callback has
  *		returned, and synchronize() does not wait for that
  * @done_means_idle: completions may be false, but the driver only sends them
@@ -65,6 +67,7 @@ struct dcbm_quirks {
 	const char *driver;
 	unsigned int depth;
 	bool issue_each;
+	bool release_waits;
 	bool late_desc_use;
 	bool done_means_idle;
 	bool aborted_means_idle;

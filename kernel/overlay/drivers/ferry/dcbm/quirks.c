@@ -95,7 +95,7 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "idxd", .depth = 16, .issue_each = true,
-		.trust = DCBM_TRUST_RESULT,
+		.release_waits = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/* Both report errors. Neither has a terminate_all(). */
 	{ .driver = "ioatdma", .depth = 64, .trust = DCBM_TRUST_RESULT },

@@ -10,6 +10,7 @@
 #include <kunit/test.h>
 #include <linux/cleanup.h>
 #include <linux/delay.h>
+#include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/hrtimer.h>
@@ -417,6 +418,48 @@ static void dcbm_hung_channel_is_kept(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, engine->chan.client_count, 0);
 }
 
+/* Nor if its device goes at a shutdown. */
+static void dcbm_hung_channel_outlasts_shutdown(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	int clients;
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(fake_job(test, batch, 0));
+	scoped_guard(mutex, &dcbm_mutex) {
+		dcbm_release_channels(true);
+		/* DCBM_SHUTDOWN is one of them. */
+		dcbm_suspend_state = ~0;
+	}
+	device_release_driver(engine->dma.dev);
+	clients = engine->chan.client_count;
+	scoped_guard(mutex, &dcbm_mutex)
+		dcbm_suspend_state = 0;
+	/* A callback does not survive the release. */
+	KUNIT_ASSERT_EQ(test, clients, 1);
+	fake_complete(engine);
+	fake_wait_for_recovery(test);
+	/* As above. */
+	scoped_guard(mutex, &dcbm_mutex)
+		KUNIT_EXPECT_EQ(test, engine->chan.client_count, 0);
+}
+
+/* dcbm does not release a hung channel if the driver would wait. */
+static void dcbm_release_does_not_wait(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "idxd");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+
+	engine->issue = fake_issue_nothing;
+	dcbm_copy_job(fake_job(test, batch, 0));
+	device_release_driver(engine->dma.dev);
+	KUNIT_ASSERT_EQ(test, engine->chan.client_count, 1);
+	/* Otherwise both would outlast the engine. */
+	dma_release_channel(&engine->chan);
+	put_device(engine->dma.dev);
+}
+
 /* Both transfers are complete before the task can look at the first one. */
 static void fake_issue_both(struct fake_engine *engine)
 {
@@ -599,6 +642,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_refuser_rests),
 	KUNIT_CASE(dcbm_silent_device_hangs),
 	KUNIT_CASE(dcbm_hung_channel_is_kept),
+	KUNIT_CASE(dcbm_hung_channel_outlasts_shutdown),
+	KUNIT_CASE(dcbm_release_does_not_wait),
 	KUNIT_CASE(dcbm_learns_no_interval_of_looks),
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	KUNIT_CASE(dcbm_stops_if_not_mapped),

@@ -29,9 +29,9 @@
  * like that driver: it does not copy the descriptors that were issued behind
  * the failed one, and reports them as DMA_TRANS_ABORTED. As "ioatdma" it stops
  * the device before it unregisters it. As "idxd" it completes out of order,
- * only calls back those that asked for an interrupt, and testdma_wq.c adds the
- * channels. With the parameter slave its devices also call themselves
- * controllers for peripherals, which they are not.
+ * only calls back those that asked for an interrupt, waits in synchronize, and
+ * testdma_wq.c adds the channels. With the parameter slave its devices also
+ * call themselves controllers for peripherals, which they are not.
  *
  * Life cycle of a descriptor:
  *
@@ -376,6 +376,12 @@ static enum dma_status testdma_status(struct dma_chan *chan,
 	return dma_cookie_status(chan, cookie, state);
 }
 
+/* Not called if a client keeps a channel for good, like dcbm a hung one. */
+static void testdma_release(struct dma_device *dma)
+{
+	kfree(container_of(dma, struct testdma, dma));
+}
+
 static void testdma_describe(struct testdma *td, struct device *dev)
 {
 	struct dma_device *dma = &td->dma;
@@ -395,6 +401,7 @@ static void testdma_describe(struct testdma *td, struct device *dev)
 	if (testdma_is("idxd")) {
 		dma_cap_set(DMA_PRIVATE, dma->cap_mask);
 		dma_cap_set(DMA_COMPLETION_NO_ORDER, dma->cap_mask);
+		dma->device_release = testdma_release;
 		return;
 	}
 	for (i = 0; i < channels; i++) {
@@ -405,7 +412,7 @@ static void testdma_describe(struct testdma *td, struct device *dev)
 
 static int testdma_probe(struct platform_device *pdev)
 {
-	struct testdma *td = devm_kzalloc(&pdev->dev, sizeof(*td), GFP_KERNEL);
+	struct testdma *td __free(kfree) = kzalloc_obj(*td);
 	int err;
 
 	if (!td)
@@ -415,11 +422,20 @@ static int testdma_probe(struct platform_device *pdev)
 	if (!td->wq)
 		return -ENOMEM;
 	testdma_describe(td, &pdev->dev);
-	platform_set_drvdata(pdev, td);
 	err = dma_async_device_register(&td->dma);
-	if (err)
+	if (err) {
 		destroy_workqueue(td->wq);
-	return err;
+		return err;
+	}
+	/*
+	 * A channel kept for good must not keep the module, which tests load
+	 * again: dmaengine calls nothing of an unregistered device but its
+	 * device_release, and that not while a channel is kept.
+	 */
+	if (testdma_is("idxd"))
+		td->dma.owner = NULL;
+	platform_set_drvdata(pdev, no_free_ptr(td));
+	return 0;
 }
 
 static void testdma_stop_all(struct testdma *td)
@@ -433,12 +449,17 @@ static void testdma_stop_all(struct testdma *td)
 static void testdma_remove(struct platform_device *pdev)
 {
 	struct testdma *td = platform_get_drvdata(pdev);
+	struct workqueue_struct *wq = td->wq;
 
 	if (testdma_is("ioatdma"))
 		testdma_stop_all(td);
 	dma_async_device_unregister(&td->dma);
-	testdma_stop_all(td);
-	destroy_workqueue(td->wq);
+	/* Otherwise td may be freed, and testdma_wq.c has the channels. */
+	if (!testdma_is("idxd")) {
+		testdma_stop_all(td);
+		kfree(td);
+	}
+	destroy_workqueue(wq);
 }
 
 static int testdma_count_channels(struct device *dev)
