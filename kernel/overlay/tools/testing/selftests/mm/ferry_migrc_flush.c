@@ -113,7 +113,7 @@ TEST_F(deferred, compaction_drains)
 }
 
 /* So does the compaction that an allocation of a huge page waits for. */
-TEST_F(deferred, compaction_for_huge_pages_drains)
+TEST_F_TIMEOUT(deferred, compaction_for_huge_pages_drains, 120)
 {
 	const size_t bytes = 128 << 20;
 	char proactiveness[16], huge[16], *memory;

@@ -189,7 +189,7 @@ static void compact(char *memory, size_t bytes)
 }
 
 /* Two migrators at once: each copies for its own reason and for no other. */
-TEST_F(reasons, migrators_at_once)
+TEST_F_TIMEOUT(reasons, migrators_at_once, 120)
 {
 	long long moved = number("stats/reasons/compaction/moved_pages");
 	long long ours = number("stats/kernel/syscall_or_cpuset/folios");
