@@ -324,7 +324,7 @@ static void limit_forgets_old_intervals(struct kunit *test)
 	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
-/* A scheme with a short interval leaves another what is due to it. */
+/* The short interval of a scheme does not cost another its share. */
 static void limit_is_of_all_schemes(struct kunit *test)
 {
 	ferry_set_rate_limit(MR_DAMON, SZ_1M);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A struct page from a template has the same bytes as one of the slow path, for
- * every type, every size of a compound from 16 pages to 1 GiB, and at edges. The
- * comparison itself is tested too: it must notice a change in any word of a
+ * every type, every size of a compound from 16 pages to 1 GiB, and at edges.
+ * The comparison itself is tested too: it must notice a change in any word of a
  * template.
  *
  * The struct pages lie in an array of the test's own and stand for PFNs that no

@@ -365,7 +365,7 @@ TEST_F_TIMEOUT(reasons, limit_of_small_processes, 120)
 		(double)sysconf(_SC_PAGESIZE);
 	TH_LOG("%.1f MiB in %.1f s", moved / MIB, seconds() - start);
 	EXPECT_GT(moved, 9 * MIB);
-	/* What the last call moved is not awaited. */
+	/* The pages of the last call are not awaited. */
 	EXPECT_LT(moved, 2 * MIB * (seconds() - start + 1.5));
 }
 
