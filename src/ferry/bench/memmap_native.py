@@ -68,14 +68,15 @@ def parse(lines: Sequence[str]) -> list[Sample]:
 
 
 def fill(document: Document, samples: Sequence[Sample]) -> None:
-    """Add rows, which of them is the limit, and the ratios."""
+    """Add the rows, with one limit for each layout, and the ratios."""
     document["meta"]["struct_page_bytes"] = sorted({sample.struct_page_bytes for sample in samples})
     rows = [row([sample for sample in samples if sample.key == key])
             for key in dict.fromkeys(sample.key for sample in samples)]
-    document["rows"] = rows
     for layout in dict.fromkeys(one["layout"] for one in rows):
         name_limit([one for one in rows if one["layout"] == layout])
-    for one in rows:
+    # Which candidate is slower differs between runs, so compare would miss its row. Failed samples are shown.
+    document["rows"] = [one for one in rows if one["failures"] or not one["path"].startswith(f"{LIMIT}_")]
+    for one in document["rows"]:
         full, limit = baseline_of(document, one), limit_of(document, one)
         one["ratio_to_baseline"] = stats.ratio(one, full) if full and not is_baseline(document, one) else None
         if limit is not None and limit is not one:
