@@ -31,6 +31,7 @@ STAMP = "[    1.234567] "
     ("watchdog: CPU1: Watchdog detected hard LOCKUP on cpu 1", "soft lockup"),
     ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "RCU stall"),
     ("INFO: task movebench:77 blocked for more than 122 seconds.", "hung task"),
+    ("INFO: task migrate:78 blocked in I/O wait for more than 122 seconds.", "hung task"),
     ("Oops: Oops: 0002 [#1] SMP", "Oops"),
     ("Kernel panic - not syncing: Attempted to kill init!", "panic"),
     ("mm/pgtable-generic.c:50: bad pmd 00000000deadbeef(0000000012345067)", "bad page table"),

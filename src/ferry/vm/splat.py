@@ -25,7 +25,7 @@ _KINDS: list[tuple[str, str]] = [
     ("list corruption", r"list_(?:add|del) corruption"),
     ("soft lockup", r"(?:watchdog: )?(?:BUG: (?:soft|workqueue) lockup|CPU\d+: Watchdog detected hard LOCKUP)"),
     ("RCU stall", r"rcu: INFO: .*(?:stall|starved)|INFO: rcu\S* .*stall"),
-    ("hung task", r"INFO: task .* blocked for more than"),
+    ("hung task", r"INFO: task .* blocked (?:in I/O wait )?for more than"),
     ("UBSAN", r"UBSAN: "),
     ("write to a free page", r"pagealloc: (?:single bit error|memory corruption)"),
     ("memory leak", r"kmemleak: \d+ new suspected memory leaks"),
