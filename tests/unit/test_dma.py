@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from ferry.suites import dma, guest_boot
 from ferry.suites.context import Context
 from ferry.suites.dma import Case
 from ferry.suites.guest_boot import Job
-from ferry.suites.result import Result
+from ferry.suites.result import Outcome, Result
 from ferry.vm import guest_programs
 
 MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcbm", "ferry_testdma", "ptdma",
@@ -77,6 +78,36 @@ def test_only_where_no_iommu_prevents_it_pages_may_leak(ran: list[tuple[str, Job
 def test_a_suite_asked_for_by_name_moves_ten_thousand_folios(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path, thorough=True))
     assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False, False, False, True, True, True]
+
+
+def left(share: Path, refused: int, *, final: bool = True) -> None:
+    """What the device models leave in the share of a boot in which a queue refused so many descriptors."""
+    share.mkdir()
+    queues = [{"queue": 0, "bad_addresses": 0}, {"queue": 1, "bad_addresses": refused}]
+    (share / "dma-device.json").write_text(json.dumps({"final": final, "devices": {"ptdma": {"queues": queues}}}))
+
+
+def judged(context: Context) -> dict[str, Result]:
+    """The results about the device models in the boot behind an IOMMU, by name."""
+    return {result.name: result for result in dma.run_faults(context) if "dma-faults-iommu" in result.name}
+
+
+def test_an_access_that_the_device_models_refused_fails(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    context = Context(boards.load("x86-ptdma"), tmp_path)
+    left(tmp_path / "dma-faults-iommu", 0)
+    assert [result.outcome for result in judged(context).values()] == [Outcome.PASSED]
+    left(tmp_path / "dma-faults-iommu-again", 2)
+    first, again = judged(context).values()
+    assert first.outcome is Outcome.PASSED and again.outcome is Outcome.FAILED
+    assert "bad_addresses of queue 1 of ptdma: 2" in again.reason
+    assert again.log == tmp_path / "dma-faults-iommu-again/dma-device.log"
+
+
+def test_device_models_without_their_last_counters_fail(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
+    context = Context(boards.load("x86-ptdma"), tmp_path)
+    assert [result.outcome for result in judged(context).values()] == [Outcome.FAILED]
+    left(tmp_path / "dma-faults-iommu", 0, final=False)
+    assert [result.outcome for result in judged(context).values()] == [Outcome.FAILED]
 
 
 def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path) -> None:

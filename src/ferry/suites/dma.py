@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry import boards
+from ferry.devices import COUNTERS, LOG
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
-from ferry.suites.result import Result
+from ferry.suites.result import Result, failed, result_of
 from ferry.vm import guest_programs
 
 NAME = "dma"
@@ -227,7 +228,27 @@ def _job(kernel: Kernel, suite: str, name: str, command: str, seconds: int) -> J
 
 
 def _boot(context: Context, kernel: Kernel, name: str, jobs: Sequence[Job], *append: str) -> list[Result]:
-    return guest_boot.run_jobs(context, kernel, jobs, name, append=[POISON, *append])
+    found = guest_boot.run_jobs(context, kernel, jobs, name, append=[POISON, *append])
+    shares = guest_boot.shares(context, name) if context.board.devices else []
+    return [*found, *(_refusals(share) for share in shares)]
+
+
+def _refusals(share: Path) -> Result:
+    """A failure if a device model refused an access: nobody injects that, so the guest had unmapped memory too early.
+
+    Behind the IOMMU this is the only sign of it. The models write their last counters when the guest has ended.
+    """
+    title, log = f"{share.name}: the device models refused no access", share / LOG
+    try:
+        document = json.loads((share / COUNTERS).read_text())
+    except (OSError, ValueError) as cause:
+        return failed(FAULTS_NAME, title, f"{COUNTERS} cannot be read: {cause}", log=log)
+    if not document["final"]:
+        return failed(FAULTS_NAME, title, f"{COUNTERS} is not that of the end", log=log)
+    refused = [f"bad_addresses of queue {queue['queue']} of {device}: {queue['bad_addresses']}"
+               for device, report in document["devices"].items() for queue in report["queues"]
+               if queue["bad_addresses"]]
+    return result_of(not refused, FAULTS_NAME, title, "; ".join(refused), log=log)
 
 
 def _program(context: Context, name: str) -> Path:

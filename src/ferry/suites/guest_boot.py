@@ -24,6 +24,7 @@ MODULE = "ferry_mtcopy"
 MODULES = (MODULE, "ferry_dcbm")
 _SYSFS = "/sys/kernel/mm/migration"
 _MARK = "ferry-test-job"
+_AGAIN = "-again"
 _LOADED = "modules.before"
 """In the share: /proc/modules as it was before the jobs, of which each unloads what it has loaded."""
 
@@ -92,7 +93,13 @@ def run_jobs(
     if not tcg.stale_int3(context.board, kernel, context.logs / name / "console.log"):
         return found
     progress.note(f"{name}: QEMU's TCG ran a stale int3; booting again")
-    return _run_jobs(context, kernel, jobs, f"{name}-again", expected, append, silence_s)
+    return _run_jobs(context, kernel, jobs, f"{name}{_AGAIN}", expected, append, silence_s)
+
+
+def shares(context: Context, name: str) -> list[Path]:
+    """The directories of the boots that run_jobs() made: one, or two if it repeated the boot."""
+    again = context.logs / f"{name}{_AGAIN}"
+    return [context.logs / name, *([again] if again.is_dir() else [])]
 
 
 def _run_jobs(
