@@ -211,6 +211,12 @@ ASSERTION = ("qemu-system-x86_64: ../../hw/pci/msix.c:218: msix_table_mmio_write
     (("Run /init as init process", ASSERTION), None),
     ((ASSERTION, "pci 0000:00:01.0: BAR 0 [io  0xc000-0xc03f]"), None),
     (("smp: Brought up 2 nodes", "qemu-system-x86_64: ../../hw/dma/x.c:1: x: Assertion `x' failed."), None),
+    # KUnit tests run before init.
+    (("    not ok 3 move_of_a_huge_page", "Oops: int3: 0000 [#1] SMP"), None),
+    (("    ok 3 move_of_a_huge_page", "Oops: int3: 0000 [#1] SMP"), "a stale int3"),
+    (("Oops: int3: 0000 [#1] SMP", "    not ok 3 move_of_a_huge_page"), "a stale int3"),
+    (("not ok 1 ferry_copy", ASSERTION), None),
+    (("BUG: KASAN: made up", ASSERTION), None),
 ])
 def test_only_two_faults_before_init_are_the_emulators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                        lines: tuple[str, ...], fault: str | None) -> None:

@@ -118,3 +118,40 @@ def test_jobs_that_a_stale_int3_stopped_run_once_more(monkeypatch: pytest.Monkey
     found = guest_boot.run_jobs(Context(boards.load("x86-numa"), tmp_path), Kernel(
         tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path), [Job("suite", "job", GOOD, 1)], "suite")
     assert booted == boots and found[-1].name == f"{boots[-1]}: boot" and exit_status(found) != 0
+
+
+@pytest.mark.parametrize(("begun", "kept"), [
+    pytest.param(["one"], [], id="during the first job"),
+    pytest.param(["one", "two"], ["one.read"], id="during the second"),
+    pytest.param(["one", "two", "end"], ["one.read", "two.read"], id="after the last"),
+    pytest.param([], [], id="before the first"),
+])
+def test_failures_before_a_stale_int3_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, begun: list[str],
+                                               kept: list[str]) -> None:
+    """The first boot dies, and the second one, in which all pass, does not hide what had failed in it."""
+    def boots(*_: object, share: Path, **__: object) -> None:
+        first = share.name == "suite"
+        for name in ("one", "two"):
+            (share / f"{name}.ktap").write_text(f"ok 1 write\n{'not ok' if first else 'ok'} 2 read\n")
+            (share / f"{name}.status").write_text("1\n" if first else "0\n")
+        marks = "".join(f"ferry-test-job {name}\n" for name in begun)
+        oops = "[    1.234567] Oops: int3: 0000 [#1] SMP\n"
+        (share / "console.log").write_text(f"{marks}{oops}ferry-test-job two\nferry-test-job end\n" if first else "")
+        if first:
+            raise Splat("kernel splat")
+
+    monkeypatch.setattr(kvm, "works", lambda _: False)
+    monkeypatch.setattr(guest_boot.boot, "boot", boots)
+    jobs = [Job("suite", name, "true", 1) for name in ("one", "two")]
+    found = guest_boot.run_jobs(Context(boards.load("x86-numa"), tmp_path), Kernel(
+        tmp_path, {}, tmp_path, "key", tmp_path, "7.3.4", tmp_path), jobs, "suite")
+    bad = [result for result in found if result.outcome is Outcome.FAILED]
+    assert [result.name for result in bad] == kept and len(found) == 5 + len(kept)
+    assert all("before a stale int3" in result.reason for result in bad)
+
+
+def test_the_search_for_leaks_is_no_part_of_the_last_job() -> None:
+    lines = guest_boot.script([Job("suite", "job", GOOD, 1)]).splitlines()
+    marks = [line for line in lines if "ferry-test-job" in line]
+    assert marks == ["echo ferry-test-job job", "echo ferry-test-job end"]
+    assert lines.index(marks[1]) > lines.index("echo off >/sys/kernel/mm/migration/migrator")

@@ -85,7 +85,8 @@ def run_jobs(
 ) -> list[Result]:
     """Boot once, run the jobs in turn, return all their results and the boot's own.
 
-    If QEMU's stale int3 stopped the guest, all jobs run again in a second boot, whose results count.
+    If QEMU's stale int3 stopped the guest, all jobs run again in a second boot. Its results count, and the failures of
+    those jobs that had ended in the first boot before.
 
     `expected` and `silence_s`: see boot.boot(); `append` are words for the kernel's command line.
     """
@@ -93,7 +94,18 @@ def run_jobs(
     if not tcg.stale_int3(context.board, kernel, context.logs / name / "console.log"):
         return found
     progress.note(f"{name}: QEMU's TCG ran a stale int3; booting again")
-    return _run_jobs(context, kernel, jobs, f"{name}{_AGAIN}", expected, append, silence_s)
+    failures = _failures_before_splat(jobs, context.logs / name)
+    return [*_run_jobs(context, kernel, jobs, f"{name}{_AGAIN}", expected, append, silence_s), *failures]
+
+
+def _failures_before_splat(jobs: Sequence[Job], share: Path) -> list[Result]:
+    """The failed results of the jobs after which the console has another mark before the first splat."""
+    text = (share / "console.log").read_text(errors="replace")
+    splats = splat.scan(text)
+    marks = sum(_MARK in line for line in text.splitlines()[: splats[0].line])
+    return [replace(result, reason=f"before a stale int3 of QEMU stopped the boot: {result.reason}")
+            for job in jobs[: max(marks - 1, 0)] for result in results(job, share)
+            if result.outcome is Outcome.FAILED]
 
 
 def shares(context: Context, name: str) -> list[Path]:
@@ -124,23 +136,23 @@ def _run_jobs(
 
 
 class _Follower:
-    """Shows the current job in the progress bar, from the marks on the console."""
+    """Shows the current job in the progress bar, from the marks on the console; the last mark ends the last job."""
 
     def __init__(self, stage: progress.Stage, names: Sequence[str]) -> None:
         self._stage = stage
-        self._names = names
+        self._names = [*names, "search for memory leaks"]
         self._done = -1
 
     def __call__(self, line: str) -> None:
         self._done += _MARK in line
         text = self._names[self._done] if 0 <= self._done < len(self._names) else "booting"
-        self._stage.update(max(self._done, 0), len(self._names), text)
+        self._stage.update(max(self._done, 0), len(self._names) - 1, text)
 
 
 def script(jobs: Sequence[Job]) -> str:
     """The shell lines for all jobs, then a search for memory leaks; after a job that fails the next one still runs."""
     return "\n".join((f"cat /proc/modules >{_LOADED}", *(line for job in jobs for line in _job_lines(job)),
-                      SCAN_FOR_LEAKS))
+                      f"echo {_MARK} end", SCAN_FOR_LEAKS))
 
 
 def _job_lines(job: Job) -> list[str]:

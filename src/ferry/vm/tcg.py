@@ -28,6 +28,8 @@ SINGLE_THREAD = ("-accel", "tcg,thread=single")
 #: In an oops' dump of the code: the byte that trapped, as it is now. The marked one follows it.
 _TRAPPED = re.compile(r"Code: .*\b([0-9a-f]{2}) <")
 _BREAKPOINT = "cc"
+#: KUnit's line about a test, or about a suite of tests.
+_FAILED_TEST = re.compile(r"\bnot ok \d+ ")
 
 
 def stale_int3(board: Board, kernel: Kernel, console: Path | None) -> bool:
@@ -36,14 +38,22 @@ def stale_int3(board: Board, kernel: Kernel, console: Path | None) -> bool:
 
 
 def fault_before_init(board: Board, kernel: Kernel, console: Path | None) -> str | None:
-    """The fault of TCG that stopped the boot before init started, and thus before any test did; None: another cause."""
+    """The fault of TCG that stopped the boot before init started; None: another cause, or something else had failed.
+
+    KUnit tests run before init, and a repeated boot overwrites the console. So a boot in which one of them, or the
+    kernel, had failed before the fault must not be repeated.
+    """
     text = console.read_text(errors="replace") if console is not None and console.is_file() else ""
     if "as init process" in text:
+        return None
+    splats = splat.scan(text)
+    before = text.splitlines()[: splats[0].line - 1] if splats else text.splitlines()
+    if any(map(_FAILED_TEST.search, before)):
         return None
     if stale_int3(board, kernel, console):
         return "a stale int3"
     last = text.rstrip().rpartition("\n")[2]
-    asserted = last.startswith("qemu-system-") and "msix_table_mmio_write: Assertion" in last
+    asserted = not splats and last.startswith("qemu-system-") and "msix_table_mmio_write: Assertion" in last
     return "a stale memory map" if asserted and _threaded(board, kernel) else None
 
 
