@@ -68,6 +68,27 @@ def test_a_kernel_without_the_detector_fails(tmp_path: Path) -> None:
     assert judged(tmp_path, "") == [(Outcome.FAILED, "no race in our code")]
 
 
+def test_races_of_a_repeated_boot_and_of_the_first_one_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consoles of both boots are judged, and each needs the detector."""
+    monkeypatch.setattr(kcsan.guest_boot, "debug_kernel", lambda _: None)
+    monkeypatch.setattr(kcsan, "jobs", lambda *_: [])
+    monkeypatch.setattr(kcsan.guest_boot, "run_jobs", lambda *_, **__: [])
+    context = Context(boards.load(kcsan.BOARD), tmp_path)
+
+    def found(**consoles: str) -> list[str]:
+        for name, console in consoles.items():
+            (tmp_path / name.replace("_", "-")).mkdir(exist_ok=True)
+            (tmp_path / name.replace("_", "-") / "console.log").write_text(console)
+        return [result.name for result in kcsan.run(context) if result.outcome is Outcome.FAILED]
+
+    race, title = f"{ENABLED}\n{report('migrc_quarantine', 'x')}", "data-race in x / list_del_entry"
+    assert found(kcsan=ENABLED) == []
+    assert found(kcsan=race) == [title]
+    assert found(kcsan_again=ENABLED) == [title]
+    assert found(kcsan=ENABLED, kcsan_again=race) == [title]
+    assert found(kcsan_again="") == ["no race in our code"]
+
+
 def test_the_loads_are_those_of_other_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kcsan.selftests, "jobs", lambda *_: [])
     monkeypatch.setattr(kcsan.guest_boot, "load", lambda *_: "insmod m")
