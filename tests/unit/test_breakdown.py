@@ -158,13 +158,19 @@ def trace_of(share: Path, sweep: Plan, costs: Mapping[str, tuple[int, int]]) -> 
     (share / f"{CASE.name}.status").write_text("0\n")
 
 
-def traced(share: Path, costs: Mapping[str, tuple[int, int]]) -> Document:
+def traced(share: Path, costs: Mapping[str, tuple[int, int]], stock: int = 0, kind: str = "emulated",
+           cases: int = 1) -> Document:
     chosen = configs(Choice(["kernel", "mtcopy"], [1], runs=["off"]))
-    sweep = replace(SWEEP, configs=tuple(config for config in chosen if config.label in costs))
+    sweep = replace(SWEEP, configs=tuple(config for config in chosen if config.label in costs), vs_stock=stock > 0)
     trace_of(share, sweep, costs)
-    document = empty(sweep, "emulated")
-    breakdown_rows.add(document, sweep, breakdown_events,
-                       {"ferry": breakdown.read(breakdown_events, share, sweep, "ferry")})
+    sides = {"ferry": breakdown.read(breakdown_events, share, sweep, "ferry")}
+    if stock:
+        (share / "stock").mkdir()
+        trace_of(share / "stock", sweep, {"stock": (0, stock)})
+        sides["stock"] = breakdown.read(breakdown_events, share / "stock", sweep, "stock")
+    document = empty(sweep, kind)
+    for _ in range(cases):
+        breakdown_rows.add(document, sweep, breakdown_events, sides)
     return document
 
 
@@ -178,6 +184,19 @@ def test_elsewhere_a_tracepoint_tells_the_copy_of_migrators_from_the_rest(tmp_pa
     assert "| off (baseline) | 100.0 |" in text and "a tracepoint tells" in text
     assert text.index("|  | total | 100.0 |") > text.index("| copy | - | 40.00 | 20.00 |")
     assert "ns a page" in plots.all_of(document)[0].svg and document["warnings"] == []
+
+
+@pytest.mark.parametrize(("kind", "intervals"), [("emulated", False), ("instructions", True)])
+def test_one_boot_of_each_kernel_gives_an_interval_to_counts_only(tmp_path: Path, kind: str, *,
+                                                                  intervals: bool) -> None:
+    """Times differ from boot to boot; within a boot they hardly do."""
+    document = traced(tmp_path, {"off": (0, 100), "kernel": (40, 60)}, stock=110, kind=kind, cases=2)
+    rows = rows_by_name(document)
+    for name in ("off", "kernel"):
+        ratio = rows[name, TOTAL]["ratio_to_baseline"]
+        assert ratio and ratio["median"] == pytest.approx(1.1) and (ratio["ci95"] is not None) == intervals
+    assert rows["kernel", TOTAL]["ratio_to_off"]["ci95"] is not None
+    assert document["warnings"] == [breakdown_rows.ONE_BOOT] * (not intervals)
 
 
 def test_a_bound_is_never_that_of_a_copy_by_many_cpus(tmp_path: Path) -> None:

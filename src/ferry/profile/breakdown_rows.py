@@ -23,6 +23,8 @@ from ferry.results.formats import column_name
 
 #: How much the sum of the phases may differ from the total.
 TOLERANCE = 0.01
+#: A warning. Within a boot times scatter little: the interval would be narrow, however much boots differ.
+ONE_BOOT = "ratios to stock have no interval: one boot of each kernel does not tell how much times differ between boots"
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,18 @@ def add(document: Document, sweep: Plan, method: Method, boots: Mapping[str, Sid
                                         reason=outcomes[0].reason))
         return
     name = column_name(case.column).replace("\n", ", ")
-    unit = "instructions_per_page" if document["kind"] == "instructions" else "ns_per_page"
+    counted = document["kind"] == "instructions"
+    unit = "instructions_per_page" if counted else "ns_per_page"
     sides = {config: side(sweep, config, method.phases(config), boots[config.kernel], unit)
              for config in [STOCK] * sweep.vs_stock + list(sweep.configs)}
     document["rows"] += [row for one in sides.values() for row in one.values()]
+    if sweep.vs_stock and not counted and ONE_BOOT not in document["warnings"]:
+        document["warnings"].append(ONE_BOOT)
     for config, one in sides.items():
         rows.add_ratios(document, one[TOTAL], sweep.vs_stock)
+        ratio = one[TOTAL]["ratio_to_baseline"]
+        if ratio and sweep.vs_stock and not counted:
+            ratio["ci95"] = None
         if config.migrator != "off" and COPY in one:
             one[COPY]["reached"] = reached(one, [sides[other] for other in sweep.configs if other.runs == config.runs
                                                  and other.migrator in ("off", "kernel")])
