@@ -37,6 +37,7 @@
 #define fail_free_wait                27  /* a task that needs pages does not wait until another drain has freed them */
 #define fail_pay_left_out             28  /* a payment that has left an mm out is recorded in it */
 #define fail_stays                    29  /* migration lets a page that stays go without a flush */
+#define fail_begin_late               30  /* a drain takes the sources before others can see that it has begun */
 
 /* States without which the model would show nothing. */
 #define see_write_fault_flushes       1
@@ -63,6 +64,7 @@
 #define see_pay_left_out              22
 #define see_stays_flushes             23
 #define see_stays_is_freed            24  /* a page that did not move, and was unmapped meanwhile */
+#define see_pages_skips_drain         25
 
 /* Anonymous memory of two threads; a file that two processes map; a page that one maps writable and one does not. */
 mtype:kind = { THREADS, FILE, MIXED };
@@ -112,7 +114,7 @@ bool folio_locked, isolated;
 byte newest_gen = 1, flushed_gen = 1;
 bool mms_lock, pay_lock, flush_mutex, drain_mutex;
 byte quarantine, free;			/* sets of frames */
-byte freeing;				/* drains that are about to free */
+byte draining;				/* drains that have begun and have not freed */
 byte file_gen, writecount;
 
 inline lock(what)	{ atomic { !what -> what = true } }
@@ -265,15 +267,19 @@ inline migrc_flush_mms()
 
 #define take_sources()	taken = quarantine; quarantine = 0
 
+/* migrc_drain_with(); a drain is active before it takes anything, see offline_pages(). */
 inline __migrc_drain()
 {
-	d_step {
-		!drain_mutex -> drain_mutex = true;
-		if
-		:: !should_fail(drain_order) -> take_sources()
-		:: else
-		fi
-	};
+	if
+	:: d_step { !drain_mutex && should_fail(begin_late) -> drain_mutex = true; take_sources() }; draining++
+	:: d_step { !drain_mutex && !should_fail(begin_late) -> drain_mutex = true; draining++ };
+		d_step {
+			if
+			:: !should_fail(drain_order) -> take_sources()
+			:: else
+			fi
+		}
+	fi;
 	if
 	:: !should_fail(drain) -> migrc_flush_mms()
 	:: else
@@ -282,8 +288,8 @@ inline __migrc_drain()
 	:: should_fail(drain_order) -> take_sources()
 	:: else
 	fi;
-	d_step { freeing++; unlock(drain_mutex) };
-	d_step { reached_if(drain_frees, taken); freeing--; free = free | taken; taken = 0 }
+	unlock(drain_mutex);
+	d_step { reached_if(drain_frees, taken); draining--; free = free | taken; taken = 0 }
 }
 
 #define migrc_drain(cause)						\
@@ -564,15 +570,22 @@ proctype kernel_thread()
 	idle = false
 }
 
-/* offline_pages(), drain_all_pages(): a page that waits must be free afterwards. */
+/*
+ * offline_pages(), drain_all_pages(): a page that waits must be free afterwards. If nothing is in quarantine, another
+ * drain has taken it, and is active.
+ */
 proctype offline_pages()
 {
 	byte start, todo, gathered, taken, entered;
 
 end:	quarantine & bit_of(0);
-	migrc_drain(pages);
 	if
-	:: !should_fail(free_wait) -> !freeing
+	:: should_fail(pages)
+	:: !should_fail(pages) && quarantine -> __migrc_drain()
+	:: d_step { !should_fail(pages) && !quarantine -> reached(pages_skips_drain) }
+	fi;
+	if
+	:: !should_fail(free_wait) -> !draining
 	:: else
 	fi;
 	d_step { assert(free & bit_of(0)); reached(pages_drains) }
