@@ -87,6 +87,20 @@ def test_a_setting_that_stays_is_an_error(monkeypatch: pytest.MonkeyPatch, root:
         go(root, tmp_path, f"echo 1 >{root}/runs")
 
 
+def test_only_one_ferry_at_a_time_changes_settings(monkeypatch: pytest.MonkeyPatch, root: Path, log: socket.socket,
+                                                   tmp_path: Path) -> None:
+    """Otherwise each would write back what it read while the other had changed it."""
+    monkeypatch.setattr(tree, "ROOT", root)
+    with local.prepared(tmp_path / "script", tmp_path / "console"):
+        (root / "runs").write_text("1\n")
+        with pytest.raises(InfraError, match="another ferry measures or tests this machine"):
+            go(root, tmp_path, f"echo 2 >{root}/runs")
+        assert (root / "runs").read_text() == "1\n"
+    assert (root / "runs").read_text() == "0\n"
+    with local.alone():
+        pass
+
+
 def test_the_pools_of_each_node_are_kept(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
     monkeypatch.setattr(kept, "NODES", tmp_path / "node")
     pool = tmp_path / "node/node1/hugepages/hugepages-2048kB/nr_hugepages"

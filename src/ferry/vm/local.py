@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The machine itself in place of a guest: the script is a child process, and nothing that it changed stays changed.
 
-1. The settings of the machine and its loaded modules are read, and the kernel's log is opened at its end.
+1. The directory of the control files is locked: no other ferry does the same at that time. The settings of the machine
+   and its loaded modules are read, and the kernel's log is opened at its end.
 2. The script runs in a mount namespace of its own: what it mounts ends with its last process.
 3. Whatever ended the script, also Ctrl-C or a deadline, the former settings are written back, and the modules that the
    script loaded are unloaded. Then the kernel's new messages are added to the console's log, where a splat is found as
@@ -10,6 +11,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from ferry import progress
-from ferry.control import kept
+from ferry.control import kept, tree
 from ferry.errors import InfraError
 
 #: More than any record of /dev/kmsg has.
@@ -31,20 +33,42 @@ _SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 def prepared(script: Path, console: Path) -> Iterator[list[str | Path]]:
     """The command that runs a script; when the block ends, the machine is as it was, and `console` is complete.
 
-    Raises InfraError if a setting or a module is left, or if the kernel has overwritten messages of the run.
+    Raises InfraError if another ferry does the same, if a setting or a module is left, or if the kernel has overwritten
+    messages of the run.
     """
-    before, modules, messages = kept.read(), loaded(), kernel_log()
-    faults: list[str] = []
+    with alone():
+        before, modules, messages = kept.read(), loaded(), kernel_log()
+        faults: list[str] = []
+        try:
+            yield ["unshare", "--mount", "sh", script]
+        finally:
+            with uninterrupted():
+                faults += [*kept.write_back(before), *unload(loaded() - modules), *add_messages(messages, console)]
+                os.close(messages)
+                for fault in faults:
+                    progress.note(fault)
+        if faults:
+            raise InfraError(faults[0], hint="ferry doctor --board local", log=console)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Lock the directory of the control files, if the kernel has it. Raises InfraError if another ferry has locked it.
+
+    Otherwise each would take the settings of the other's run for those of the machine.
+    """
+    if not tree.ROOT.is_dir():
+        yield
+        return
+    directory = os.open(tree.ROOT, os.O_RDONLY)
     try:
-        yield ["unshare", "--mount", "sh", script]
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InfraError("another ferry measures or tests this machine", hint="the same after its end") from error
+        yield
     finally:
-        with uninterrupted():
-            faults += [*kept.write_back(before), *unload(loaded() - modules), *add_messages(messages, console)]
-            os.close(messages)
-            for fault in faults:
-                progress.note(fault)
-    if faults:
-        raise InfraError(faults[0], hint="ferry doctor --board local", log=console)
+        os.close(directory)
 
 
 def loaded() -> set[str]:
