@@ -15,15 +15,14 @@ from ferry.vm import guest_programs
 
 
 def test_this_machines_own_architecture_needs_no_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CC", raising=False)
+    """The kernel's Makefile ignores $CC."""
+    monkeypatch.setenv("CC", "gcc-13")
     assert toolchain.make_variables("x86_64") == ["ARCH=x86_64"]
     assert (toolchain.compiler("x86_64"), toolchain.is_foreign("x86_64")) == ("gcc", False)
-    monkeypatch.setenv("CC", "gcc-13")
-    assert toolchain.compiler("um") == "gcc-13"
+    assert toolchain.compiler("um") == toolchain.compiler() == "gcc"
 
 
-def test_another_architecture_has_its_own_compiler_whatever_cc_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "gcc-13")
+def test_another_architecture_has_its_own_compiler() -> None:
     assert toolchain.make_variables("arm64") == ["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]
     assert (toolchain.compiler("arm64"), toolchain.is_foreign("arm64")) == ("aarch64-linux-gnu-gcc", True)
 

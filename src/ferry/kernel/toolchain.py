@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 
@@ -25,9 +24,8 @@ def make_variables(arch: str) -> list[str]:
 
 
 def compiler(arch: str = "") -> str:
-    """The C compiler for `arch`; for the machine's own architecture $CC if it is set."""
-    prefix = _CROSS.get(arch)
-    return f"{prefix}gcc" if prefix else os.environ.get("CC", "gcc")
+    """The C compiler for `arch`, which the kernel's Makefile uses whatever $CC is."""
+    return f"{_CROSS.get(arch, '')}gcc"
 
 
 def version(arch: str = "") -> str:
