@@ -87,6 +87,14 @@ def test_a_setting_that_stays_is_an_error(monkeypatch: pytest.MonkeyPatch, root:
         go(root, tmp_path, f"echo 1 >{root}/runs")
 
 
+def test_a_setting_that_stays_hides_no_splat(monkeypatch: pytest.MonkeyPatch, root: Path, log: socket.socket,
+                                             tmp_path: Path) -> None:
+    log.send(WARNING.encode())
+    monkeypatch.setattr(tree, "write", lambda path, text: None)
+    with pytest.raises(Splat, match="migrate_folio"):
+        go(root, tmp_path, f"echo 1 >{root}/runs")
+
+
 def test_only_one_ferry_at_a_time_changes_settings(monkeypatch: pytest.MonkeyPatch, root: Path, log: socket.socket,
                                                    tmp_path: Path) -> None:
     """Otherwise each would write back what it read while the other had changed it."""

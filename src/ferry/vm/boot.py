@@ -105,6 +105,10 @@ def _boot_once(
         splat.refuse(console, expected)
         cause = f"{board.name}: {error.cause}"
         raise TimedOut(cause, hint="--timeout SECONDS, or read the log", log=console) from error
+    except InfraError as error:
+        if error.log == console:
+            splat.refuse(console, expected)
+        raise
     splat.refuse(console, expected)
     return BootResult(_status(board, share, console, missing), console, share)
 
