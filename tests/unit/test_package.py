@@ -136,6 +136,20 @@ def test_a_second_call_builds_nothing_and_a_changed_option_does(clone: Path, bas
     assert len(calls) == 2
 
 
+def test_packages_are_not_published_under_the_key_of_other_sources(clone: Path, base: Source,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clone changes while another process has the lock, and then while make runs."""
+    pretend_make(monkeypatch, base, [])
+    keys = iter(["before", "locked", "after"])
+    monkeypatch.setattr(kernel, "_key", lambda *arguments: next(keys))
+    with pytest.raises(InfraError, match="were changed while"):
+        kernel.build_packages(configurations.ALL["board"])
+    assert not list((paths.cache_dir() / "packages").glob("*"))
+    keys = iter(["before", "locked", "locked"])
+    (*_, made) = kernel.build_packages(configurations.ALL["board"])
+    assert made.parent.name == "locked"
+
+
 def test_nothing_of_the_build_goes_into_the_packages(clone: Path, base: Source,
                                                      monkeypatch: pytest.MonkeyPatch) -> None:
     """Time, time zone and threads are fixed; libc's headers, which would replace Debian's, are not built.

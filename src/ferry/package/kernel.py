@@ -36,12 +36,18 @@ def build_packages(configuration: Configuration) -> list[Path]:
     """
     base = source.obtain()
     start = configurations.debians(configuration.flavour) if configuration.flavour else b""
-    home = paths.cache_dir() / "packages" / _key(base, configuration, start)
+    home = _home(base, configuration, start)
     if not paths.use(home):
         with paths.lock(f"tree-{base.key}-package-{configuration.name}"):
+            # The clone may have changed while another process had the lock.
+            home = _home(base, configuration, start)
             if not paths.use(home):
                 _build_and_publish(base, configuration, start, home)
     return sorted(home.glob("*.deb"))
+
+
+def _home(base: Source, configuration: Configuration, start: bytes) -> Path:
+    return paths.cache_dir() / "packages" / _key(base, configuration, start)
 
 
 def _key(base: Source, configuration: Configuration, start: bytes) -> str:
@@ -79,6 +85,8 @@ def _build_and_publish(base: Source, configuration: Configuration, start: bytes,
                    timeout_s=configuration.timeout_s)
         for deb in where.glob("*.deb"):
             archive.rewrite(deb, seconds)
+    if _home(base, configuration, start) != home:
+        raise InfraError("the kernel's sources in the clone were changed while they were built", hint="the same again")
     with paths.publish(home) as scratch:
         for name in (*where.glob("*.deb"), objects / ".config", log):
             shutil.copy2(name, scratch / name.name.lstrip("."))
