@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry import boards, proc
+from ferry import boards, cache, paths, proc
 from ferry.errors import AllSkipped, InfraError, Splat, UsageError
 from ferry.kernel.build import Kernel
 from ferry.vm import boot, initramfs
@@ -195,6 +195,17 @@ def test_no_answer_is_said(tmp_path: Path, share: Path) -> None:
     assert "sent no results" in initramfs.unpack(tmp_path / "answer", share)
     (tmp_path / "answer").touch()
     assert "sent no results" in initramfs.unpack(tmp_path / "answer", share)
+
+
+def test_a_running_guests_files_are_in_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kernel: Kernel,
+                                           packages: None, share: Path) -> None:
+    """`ferry cache prune` leaves them."""
+    monkeypatch.setenv("FERRY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(initramfs.devicetree, "compile_to", lambda board, out: None)
+    with initramfs.prepared(boards.load("zcu102"), kernel, share, ".ferry-command", (), ()) as guest:
+        (entry,) = [one for one in cache.entries() if one.kind == "boots"]
+        assert guest.answer.parent == entry.path and not cache.remove(entry)
+    assert not entry.path.exists() and entry.path not in paths._used
 
 
 def boot_with(monkeypatch: pytest.MonkeyPatch, kernel: Kernel, share: Path, console: str,

@@ -82,10 +82,14 @@ def prepared(
     scratch.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{board.name}-guest-", dir=scratch) as name:
         home = Path(name)
-        if _has_tree(board):
-            devicetree.compile_to(board, home / "board.dtb")
-        write_initramfs(home / "initramfs", board, kernel, share, command, carry)
-        yield Guest(_qemu_line(board, kernel, home, append), home / "answer", share)
+        paths.use(home)
+        try:
+            if _has_tree(board):
+                devicetree.compile_to(board, home / "board.dtb")
+            write_initramfs(home / "initramfs", board, kernel, share, command, carry)
+            yield Guest(_qemu_line(board, kernel, home, append), home / "answer", share)
+        finally:
+            paths.release(home)
 
 
 def _qemu_line(board: Board, kernel: Kernel, home: Path, append: Sequence[str]) -> list[str | Path]:
