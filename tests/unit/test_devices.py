@@ -240,6 +240,21 @@ def test_ring_that_is_not_there_stops_the_queue_until_reset(either: PtdmaDriver 
     assert either.interrupted()
 
 
+def test_ring_that_vanishes_during_a_copy_stops_the_queue_until_reset(ae4: Ae4dmaDriver) -> None:
+    ae4.fault(latency_us=200_000)
+    ae4.submit()
+    ae4.await_row("bytes", 4096)
+    ae4.client.device.memory.clear()
+    assert not ae4.interrupted(seconds=0.4)
+    assert ae4.row() | {"completed": 0, "abandoned": 0} == ae4.row()
+    ae4.client.map()
+    ae4.client.bus_master(False)
+    ae4.fault()
+    ae4.probe()
+    assert ae4.outcome_after(ae4.submit()) == (ae4dma.COMPLETED, 0)
+    assert ae4.row() | {"descriptors": 2, "completed": 1, "abandoned": 1} == ae4.row()
+
+
 def test_same_seed_same_fate_in_each_run(tmp_path: Path) -> None:
     def errors(name: str) -> list[int]:
         (tmp_path / name).mkdir()

@@ -86,7 +86,7 @@ class Queue(ABC):
 
     @abstractmethod
     def finish(self, good: bool) -> None:
-        """Report the descriptor last fetched as a success or an error."""
+        """Report the descriptor last fetched as a success or an error. Raises BadAddress when it cannot be written."""
 
     def read(self, offset: int) -> int:
         """A register, for the server."""
@@ -157,8 +157,15 @@ class Queue(ABC):
         if epoch != self._epoch or not self._pace.sleep_until(due, partial(self._wait, epoch)):
             self.counters.abandoned += good
             return
+        # Before the interrupt, after which the guest may ask for the counters.
         self.counters.completed += good
-        self.finish(good)
+        try:
+            self.finish(good)
+        except BadAddress as error:
+            self.counters.completed -= good
+            _log.error("%s: the result of a descriptor: %s; stopped until reset", self, error)
+            self._wait(epoch, None)
+            self.counters.abandoned += good
 
     def _draw(self) -> tuple[Plan, Fault | None]:
         """The fault of the next descriptor; each change of the control file restarts the numbers of descriptors."""
