@@ -20,11 +20,13 @@ WARNED = f"{QUIET}[    3.100000] WARNING: mm/migrate.c:1200 at migrate_folio+0x5
     (WARNED, 512, 5, "WARNING: WARNING: mm/migrate.c:1200 at migrate_folio+0x5/0x10\n"),
     (WARNED, 0, 5, "WARNING: WARNING: mm/migrate.c:1200 at migrate_folio+0x5/0x10\n"),
     (QUIET, 512, 5, "tainted 512: the kernel has warned or failed, and its log has lost the report\n"),
+    ("", 16384, 5, "tainted 16384: the kernel has warned or failed, and its log has lost the report\n"),
+    ("", 4096, 0, ""),
 ])
 def test_the_running_kernel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], log: str, tainted: int,
                             status: int, printed: str) -> None:
     monkeypatch.setattr(proc, "capture", lambda command: log if command == ["dmesg"] else "")
-    monkeypatch.setattr(machine, "failed", lambda: tainted)
+    monkeypatch.setattr(machine, "_text", lambda path: str(tainted) if path.name == "tainted" else "")
     assert (cli.main(["splats"]), capsys.readouterr().out) == (status, printed)
 
 
@@ -41,9 +43,9 @@ def test_of_a_file_only_its_lines_count(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_a_kernel_has_failed_by_its_flags(tmp_path: Path) -> None:
-    """An out-of-tree module (4096) is no failure."""
+    """An out-of-tree module (4096) is no failure; a soft lockup (16384) is one."""
     path = tmp_path / "proc/sys/kernel/tainted"
     path.parent.mkdir(parents=True)
-    for flags, failed in ((0, 0), (4096, 0), (4096 + 512, 4608), (128, 128)):
+    for flags, failed in ((0, 0), (4096, 0), (4096 + 512, 4608), (128, 128), (16384, 16384)):
         path.write_text(f"{flags}\n")
         assert machine.failed(tmp_path) == failed

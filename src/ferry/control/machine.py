@@ -21,8 +21,8 @@ _TIERS, _CLOCK = "sys/devices/virtual/memory_tiering", "sys/devices/system/clock
 EMULATOR = "qemu"
 #: They are registers of a device, and under a hypervisor a read leaves the guest.
 SLOW_CLOCKS = ("hpet", "acpi_pm")
-#: Bits of /proc/sys/kernel/tainted: a bad page, an oops or BUG, a warning.
-_FAILED = 1 << 5 | 1 << 7 | 1 << 9
+#: Bits of /proc/sys/kernel/tainted: a bad page, an oops or BUG, a warning, a soft lockup.
+_FAILED = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
 
 
 @dataclass(frozen=True)
