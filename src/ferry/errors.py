@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kinds of errors, each with its exit status.
+"""The kinds of errors, each with its exit status, and the signals that end the tool.
 
 An error names its cause, the next command to try and the log to read; report() prints these, not a traceback.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 
 class FerryError(Exception):
@@ -62,7 +64,7 @@ class TimedOut(FerryError):
 BUG = 70
 """Exit status if ferry itself failed in a way that it does not know."""
 INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
+"""Exit status after Ctrl-C, and after the signals of interrupt_on_signals()."""
 
 
 def report(error: FerryError) -> None:
@@ -72,3 +74,13 @@ def report(error: FerryError) -> None:
         print(f"  next: {error.hint}", file=sys.stderr)
     if error.log:
         print(f"  log: {error.log}", file=sys.stderr)
+
+
+def interrupt_on_signals() -> None:
+    """Have SIGQUIT, SIGTERM and SIGHUP do what Ctrl-C does: settings are written back, and children end."""
+    for sig in (signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sig, _interrupt)
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -7,8 +7,10 @@ import argparse
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -237,18 +239,40 @@ def test_set_and_a_list_of_devices_do_not_skip(root: Path, monkeypatch: pytest.M
     assert content(root) == before
 
 
-@pytest.fixture
-def isolated(root: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def alone(root: Path, *words: str) -> list[str]:
     """`python3 -m ferry.control` without site-packages; a third-party import fails there."""
     source = paths.repo_root() / "src"
     program = (f"import runpy, sys; sys.path.insert(0, {str(source)!r}); sys.argv[0] = 'control'; "
                "runpy.run_module('ferry.control', run_name='__main__')")
+    return [sys.executable, "-I", "-S", "-c", program, *words, "--root", str(root)]
+
+
+@pytest.fixture
+def isolated(root: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs alone() with these words."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-I", "-S", "-c", program, *words, "--root", str(root)],
-                              capture_output=True, text=True, timeout=60)
+        return subprocess.run(alone(root, *words), capture_output=True, text=True, timeout=60)
 
     return run
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_takes_all_back_also_without_the_tools_environment(root: Path, sig: int) -> None:
+    """It arrives while the second write waits: a pipe that nothing reads takes the place of its file."""
+    (root / "migrc/drain").unlink()
+    os.mkfifo(root / "migrc/drain", 0o200)
+    with subprocess.Popen(alone(root, "set", "runs=1", "migrc/drain=1"), stderr=subprocess.PIPE) as control:
+        try:
+            until = time.monotonic() + 60
+            while (root / "runs").read_text() != "1\n":
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            control.send_signal(sig)
+            assert control.wait(30) == 130
+        finally:
+            control.kill()
+    assert (root / "runs").read_text() == "0\n"
 
 
 def test_it_runs_with_the_standard_library_alone(isolated: Callable[..., subprocess.CompletedProcess[str]],

@@ -8,14 +8,13 @@ import errno
 import importlib
 import io
 import os
-import signal
 import sys
 import traceback
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from ferry import __version__, paths
-from ferry.errors import BUG, INTERRUPTED, FerryError, report
+from ferry.errors import BUG, INTERRUPTED, FerryError, interrupt_on_signals, report
 from ferry.series import source
 
 VERBS = (
@@ -104,11 +103,6 @@ def _apply_globals(args: argparse.Namespace) -> None:
             os.environ[name] = str(path if path.exists() or name == "FERRY_CACHE" else value)
 
 
-def _terminate(signum: int, frame: FrameType | None) -> None:
-    """On SIGQUIT, SIGTERM and SIGHUP end the children, as on Ctrl-C."""
-    raise KeyboardInterrupt
-
-
 def _system_error(error: OSError) -> FerryError:
     """An error of the operating system. If the disk is full while a log is written, the error has no file name."""
     where = error.filename or os.environ.get("FERRY_CACHE") or "the cache"
@@ -120,8 +114,7 @@ def _system_error(error: OSError) -> FerryError:
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; docs/guide.md lists the exit statuses."""
     words = sys.argv[1:] if argv is None else argv
-    for sig in (signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sig, _terminate)
+    interrupt_on_signals()
     # A text that the locale cannot express does not end the verb.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")

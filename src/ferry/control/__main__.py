@@ -8,11 +8,12 @@ import os
 import sys
 
 from ferry.control import verbs
-from ferry.errors import INTERRUPTED, FerryError, report
+from ferry.errors import INTERRUPTED, FerryError, interrupt_on_signals, report
 
 
 def main() -> int:
     """Exit statuses are those of `ferry`."""
+    interrupt_on_signals()
     parser = argparse.ArgumentParser(prog="python3 -m ferry.control",
                                      description="Show, set, save and restore the settings of page migration.")
     sub = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
