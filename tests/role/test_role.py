@@ -261,6 +261,18 @@ def test_what_goes_wrong_leads_back_to_the_former_kernel(fleet: Fleet) -> None:
     assert archive.state["running"] == archive.default == OURS and archive.state["installed"]["folio-ferry"] == "1"
 
 
+def test_after_a_run_that_stopped_before_it_wrote_grubs_menu_another_run_writes_it(fleet: Fleet) -> None:
+    """The drop-in file is there, and apt, whose hooks write the menu, has nothing to install."""
+    machine = fleet.add("stopped")
+    machine.keeps_ours("1", "runs=1\n")
+    machine.write(installed={name: "1" for name in machine.state["installed"]})
+    menu = machine.directory / "boot/grub/grub.cfg"
+    menu.write_text("# default: 0\n" + MENU)
+    done = fleet.play()
+    assert done.returncode == 0, done.stdout
+    assert machine.said().count("update-grub") == 1 and menu.read_text().startswith("# default: saved\n")
+
+
 def test_when_the_canary_fails_the_others_stay_as_they_are(fleet: Fleet) -> None:
     canary, other = fleet.add("canary"), fleet.add("other")
     canary.write(first_boot=WARNING)
