@@ -265,7 +265,7 @@ def test_after_a_run_that_stopped_before_it_wrote_grubs_menu_another_run_writes_
     """The drop-in file is there, and apt, whose hooks write the menu, has nothing to install."""
     machine = fleet.add("stopped")
     machine.keeps_ours("1", "runs=1\n")
-    machine.write(installed={name: "1" for name in machine.state["installed"]})
+    machine.write(installed=dict.fromkeys(machine.state["installed"], "1"))
     menu = machine.directory / "boot/grub/grub.cfg"
     menu.write_text("# default: 0\n" + MENU)
     done = fleet.play()

@@ -52,7 +52,8 @@ def test_a_relative_cache_is_found_from_every_directory(launcher: Path, words: l
     assert (found["FERRY_CACHE"], found["PATH"].split(":")[0]) == (str(home), str(made))
 
 
-def test_variables_that_the_kernels_makefile_obeys_are_not_passed_on(launcher: Path) -> None:
+def test_variables_that_makefiles_obey_are_not_passed_on(launcher: Path) -> None:
     """No key of the cache has them."""
-    names = {"LLVM", "LLVM_IAS", "KCFLAGS", "KAFLAGS", "KCPPFLAGS", "CROSS_COMPILE", "LOCALVERSION"}
+    names = {"LLVM", "LLVM_IAS", "KCFLAGS", "KAFLAGS", "KCPPFLAGS", "KCONFIG_CONFIG", "CROSS_COMPILE", "LOCALVERSION",
+             "CFLAGS"}
     assert not names & started(launcher, **dict.fromkeys(names, "1")).keys()
