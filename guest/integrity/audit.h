@@ -14,7 +14,7 @@ void audit_references(struct test_memory *mem);
 /* Drop caches; return the kB that are free on all nodes. */
 uint64_t audit_free_kb(void);
 
-/* Check, for up to 5 s, that free memory is within leak_kb of `before`; return the last figure in kB. */
+/* Check, for up to 60 s, that free memory is within leak_kb of `before`; return the last figure in kB. */
 uint64_t audit_memory(struct test_memory *mem, uint64_t before, unsigned int leak_kb);
 
 #endif

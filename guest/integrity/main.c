@@ -55,11 +55,14 @@ static void print_progress(uint64_t seconds)
 	json_end(&json);
 }
 
-/* Return when the time is up, all switches are done and all pages moved, or when an error has stopped the run. */
-static void wait_for_end(void)
+/*
+ * Return when the time is up, all switches are done, all pages moved and one batch more than `batches` was copied, or
+ * when an error has stopped the run.
+ */
+static void wait_for_end(uint64_t batches)
 {
 	uint64_t start = clock_ns(), reported = start, now = start, end = start + options.seconds * UINT64_C(1000000000);
-	uint64_t in_runs = moved_in_runs() + options.in_runs, batches = batches_copied();
+	uint64_t in_runs = moved_in_runs() + options.in_runs;
 
 	while (!atomic_load(&mem.stop) &&
 	       (now < end || switches_done() < options.switches || moved_in_runs() < in_runs ||
@@ -97,7 +100,7 @@ static void print_end(uint64_t pages, unsigned int skipped, uint64_t free_before
 
 int main(int argc, char **argv)
 {
-	uint64_t free_before, free_after, pages;
+	uint64_t free_before, free_after, pages, batches;
 	unsigned int skipped;
 
 	options_parse(&options, argc, argv);
@@ -110,9 +113,12 @@ int main(int argc, char **argv)
 	free_before = audit_free_kb();
 	test_memory_open(&mem, &options);
 	pages = pages_migrated();
+	batches = batches_copied();
 	stressor_set_start(&set, &mem);
-	wait_for_end();
+	wait_for_end(batches);
 	stressor_set_join(&set);
+	if (options.copied_by && batches_copied() == batches)
+		report_broken(&mem, "move", "%s has copied no batch", options.copied_by);
 	pages = pages_migrated() - pages;
 	stressor_set_finish(&set, &mem);
 	skipped = stressor_set_report(&set, &mem);

@@ -17,7 +17,7 @@
 #define MAX_PATH 160
 
 /* If a page fails, move_pages(2) stops, and does not write the status of its batch and of all pages behind it. */
-#define NOT_REACHED INT_MIN
+#define NOT_WRITTEN INT_MIN
 
 void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step)
 {
@@ -46,6 +46,17 @@ void moveset_free(struct moveset *set)
 	*set = (struct moveset){ 0 };
 }
 
+/* Some pages without a status have moved. */
+static void ask_for_status(struct moveset *set)
+{
+	for (size_t i = 0, count; i < set->count; i += count + 1) {
+		for (count = 0; i + count < set->count && set->status[i + count] == NOT_WRITTEN; count++)
+			;
+		if (count && move_pages(0, count, set->pages + i, NULL, set->status + i, 0))
+			die(EXIT_FAILED, "move_pages without nodes: %m");
+	}
+}
+
 static void count_status(const struct moveset *set, int node, struct move_result *result)
 {
 	for (size_t i = 0; i < set->count; i++) {
@@ -56,7 +67,7 @@ static void count_status(const struct moveset *set, int node, struct move_result
 		} else if (!result->failed++) {
 			result->first_failed = i;
 			/* The number of a node means that the page has not left it. */
-			result->first_error = status == NOT_REACHED ? EAGAIN : status < 0 ? -status : EBUSY;
+			result->first_error = status < 0 ? -status : EBUSY;
 		}
 	}
 }
@@ -81,7 +92,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 
 	for (size_t i = 0; i < set->count; i++) {
 		set->nodes[i] = node;
-		set->status[i] = NOT_REACHED;
+		set->status[i] = NOT_WRITTEN;
 	}
 	result.at = clock_ns();
 	PROFILE_BEGIN();
@@ -96,6 +107,7 @@ struct move_result moveset_move(struct moveset *set, int node, int flags, size_t
 	}
 	PROFILE_END();
 	result.ns = clock_ns() - result.at;
+	ask_for_status(set);
 	count_status(set, node, &result);
 	return result;
 }

@@ -115,7 +115,7 @@ bool memory_must_renew(const struct options *options)
 
 void memory_renew(struct memory *memory, int node)
 {
-	pattern_check(&memory->content);
+	pattern_verify(&memory->content);
 	if (madvise(memory->base, memory->bytes, MADV_DONTNEED))
 		die(EXIT_FAILED, "madvise(MADV_DONTNEED): %m");
 	node_bind(memory->base, memory->bytes, node);

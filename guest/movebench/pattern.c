@@ -49,8 +49,11 @@ void pattern_step(struct pattern *pattern)
 	uint32_t next = pattern->last + 1;
 
 	pattern_check(pattern);
-	for (uint32_t page = 0; page < pages(pattern); page++)
+	for (uint32_t page = 0; page < pages(pattern); page++) {
+		/* This word is checked for the last time: a store hides what was there. */
+		check_word(pattern, page, next % PAGE_WORDS);
 		*word_at(pattern, page, next % PAGE_WORDS) = stamp_word(page, next, next % PAGE_WORDS);
+	}
 	pattern->last = next;
 }
 

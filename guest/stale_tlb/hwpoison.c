@@ -54,6 +54,8 @@ static void fixture_setup_old_frame(struct fixture *fx)
 	fixture_setup_failure(fx);
 	if (access(POISON, W_OK) || access(SOFT_OFFLINE, W_OK))
 		test_skip(fx, "no error injection by frame (CONFIG_HWPOISON_INJECT, root)");
+	if (fx->options->off)
+		test_skip(fx, "--off leaves no old frame in quarantine");
 }
 
 static void setup_old_frame(struct fixture *fx)

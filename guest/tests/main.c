@@ -109,6 +109,15 @@ static void step_after_lost_copy(void)
 	pattern_step(&pattern);
 }
 
+/* A word that was stored long ago, and that the next step stores. */
+static void step_over_flipped(void)
+{
+	struct pattern pattern = make_pattern();
+
+	memory[(pattern.last + 1) % PAGE_WORDS * sizeof(uint64_t)] ^= 1;
+	pattern_step(&pattern);
+}
+
 static void refill(void)
 {
 	struct pattern pattern = make_pattern();
@@ -124,6 +133,7 @@ static void test_pattern(void)
 	check_true(status_of(refill) == EXIT_PASSED, "also after all words were stored again");
 	check_true(status_of(verify_flipped) == EXIT_FAILED, "a flipped bit fails");
 	check_true(status_of(step_after_lost_copy) == EXIT_FAILED, "a lost copy fails at the next step");
+	check_true(status_of(step_over_flipped) == EXIT_FAILED, "no store hides a flipped bit");
 }
 
 static struct area area = { .name = "test", .traits = AREA_ANON, .pages = PAGES, .fd = -1 };

@@ -37,8 +37,11 @@ static void check_page(const struct span *page, const char *copy, bool written)
 {
 	struct mismatch wrong;
 
-	/* One generation back: the recorded one is that of the mapping. */
-	if (written && !(page->area->traits & AREA_SHMEM) && span_matches(page, copy, -1, &wrong))
+	/*
+	 * One generation back: the recorded one is that of the mapping. Private memory of huge pages is not copied on
+	 * write here: no child shares it.
+	 */
+	if (written && !(page->area->traits & (AREA_SHMEM | AREA_HUGETLB)) && span_matches(page, copy, -1, &wrong))
 		return;
 	span_check_copy(page, copy, "vmsplice");
 }
