@@ -17,7 +17,7 @@ NAME = "module_switch"
 #: Enough stressors to hold references while the module is unloaded; with all of them, rmmod waits long for a CPU.
 STRESSORS = "read,write,fork,odirect,uring"
 THOROUGH_SWITCHES = 1000
-SWITCHES = 60
+SWITCHES = 30
 QUICK_SWITCHES = 10
 #: Limit for an average cycle of load, select, deselect, unload.
 SWITCH_S = 2

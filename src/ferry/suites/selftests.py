@@ -16,8 +16,8 @@ from ferry.suites.result import Result
 from ferry.vm import guest_programs
 
 NAME = "selftests"
-#: One program, on an emulated debug kernel.
-TEST_S = 120
+#: One program, on an emulated debug kernel: ferry_reasons takes 90 s.
+TEST_S = 240
 DISK_MIB = 16
 TUTORIAL, TUTORIAL_S = "ferry_plain", 5
 
