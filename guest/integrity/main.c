@@ -18,7 +18,7 @@
 #define STEP_NS 50000000
 #define PROGRESS_NS UINT64_C(10000000000)
 /* mtcopy copies nothing until it finds an idle CPU, which is rare under these stressors. */
-#define COPY_NS UINT64_C(60000000000)
+#define COPY_NS UINT64_C(600000000000)
 
 static struct options options;
 static struct test_memory mem;

@@ -63,7 +63,7 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_NUMBER("in-runs", "N", &options->in_runs, 1, UINT32_MAX,
 			   "continue until N pages have moved in runs"),
 		OPT_TEXT("copied-by", "NAME", &options->copied_by,
-			 "continue until this migrator has copied a batch, for a minute at most"),
+			 "continue until this migrator has copied a batch, for ten minutes at most"),
 		OPT_TEXT("audit-by", "NAME", &options->audit_by, "the migrator to select before the final checks"),
 		OPT_NUMBER("leak-kb", "N", &options->leak_kb, 0, UINT32_MAX,
 			   "decrease of free memory at the end that passes (8192)"),

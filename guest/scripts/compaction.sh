@@ -130,7 +130,11 @@ for reason in $moved; do
 	report "pages move for $reason" $? "none did"
 done
 # The counters of a task that is in a migration may be one list apart.
-[ "$(all_moved)" -eq "$(vmstat pgmigrate_success)" ] || sleep 2
-[ "$(all_moved)" -eq "$(vmstat pgmigrate_success)" ]
+tries=0
+until [ "$(all_moved)" -eq "$(vmstat pgmigrate_success)" ] || [ $tries -eq 20 ]; do
+	tries=$((tries + 1))
+	sleep 1
+done
+[ $tries -lt 20 ]
 report "the pages of all reasons add up to pgmigrate_success" $? "$(all_moved), $(vmstat pgmigrate_success)"
 exit $failed

@@ -149,7 +149,7 @@ const struct test anon_tests[] = {
 		.setup = setup_protected, .trigger = trigger_unprotect,
 	}, {
 		.name = "fork_flushes", .description = "fork() does the pending flush, then stores",
-		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 90, .in_place = true,
+		.expect = EXPECT_NEW, .min_deferred = 50, .min_triggered = 75, .in_place = true,
 		.setup = setup_forked, .trigger = trigger_fork_and_store,
 	}, {
 		.name = "process_vm", .description = "process_vm_writev(2) writes to pages mapped read-only",

@@ -156,14 +156,14 @@ def alive(pid: int) -> bool:
 
 def gone(pid: int) -> bool:
     """A killed grandchild dies when the host next runs it, which a busy one does late."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.02)
     return not alive(pid)
 
 
 def wait_for(path: Path) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while not path.exists() and time.monotonic() < until:
         time.sleep(0.02)
 
@@ -171,7 +171,7 @@ def wait_for(path: Path) -> None:
 def test_time_out_ends_the_whole_group(tmp_path: Path) -> None:
     script = f"sleep 60 & echo $! >{tmp_path}/pid.part; mv {tmp_path}/pid.part {tmp_path}/pid; wait"
     with pytest.raises(TimedOut) as caught:
-        proc.run(["sh", "-c", script], timeout=0.5, log=tmp_path / "log")
+        proc.run(["sh", "-c", script], timeout=3, log=tmp_path / "log")
     assert caught.value.log == tmp_path / "log"
     assert gone(int((tmp_path / "pid").read_text()))
 
@@ -266,14 +266,14 @@ def test_doctor_names_the_first_thing_to_do(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_program_that_falls_silent_is_ended_long_before_its_time_limit(tmp_path: Path) -> None:
-    with pytest.raises(TimedOut, match=r"printed nothing for 1 s") as caught:
-        proc.run(["sh", "-c", "echo hello; sleep 60"], timeout=60, silence=0.8, log=tmp_path / "log")
+    with pytest.raises(TimedOut, match=r"printed nothing for 3 s") as caught:
+        proc.run(["sh", "-c", "echo hello; sleep 60"], timeout=60, silence=3, log=tmp_path / "log")
     assert caught.value.log is not None and caught.value.log.read_text() == "hello\n"
 
 
 def test_a_program_that_keeps_talking_is_not_silent() -> None:
     talk = "for i in 1 2 3 4 5 6; do sleep 0.3; echo $i; done"
-    assert proc.run(["sh", "-c", talk], timeout=60, silence=1.5).tail == ("1", "2", "3", "4", "5", "6")
+    assert proc.run(["sh", "-c", talk], timeout=60, silence=5).tail == ("1", "2", "3", "4", "5", "6")
 
 
 def test_a_program_that_says_it_is_dying_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@
 #include "sysfs.h"
 
 #define MOST_THREADS 64
-#define UNLOAD_NS UINT64_C(10000000000)	/* limit for batches in flight on a slow debug kernel */
+#define UNLOAD_NS UINT64_C(120000000000)	/* limit for batches in flight on a slow debug kernel */
 #define BATCH_NS UINT64_C(100000000)		/* time for a batch or two on such a kernel */
+#define FIRST_BATCH_NS UINT64_C(60000000000)	/* the run needs one at least */
 
 static bool module_load(const char *path)
 {
@@ -176,6 +177,7 @@ static uint64_t batches_of(const char *migrator)
 static void wait_for_batch(struct worker *worker, const char *migrator)
 {
 	uint64_t before = batches_of(migrator), start = clock_ns();
+	uint64_t limit = atomic_load(&worker->mem->switches_while_busy) ? BATCH_NS : FIRST_BATCH_NS;
 
 	do {
 		worker_pause(worker);
@@ -183,7 +185,7 @@ static void wait_for_batch(struct worker *worker, const char *migrator)
 			atomic_fetch_add(&worker->mem->switches_while_busy, 1);
 			return;
 		}
-	} while (clock_ns() - start < BATCH_NS);
+	} while (clock_ns() - start < limit);
 }
 
 static bool use_migrator(struct worker *worker, const char *migrator, const char *path)

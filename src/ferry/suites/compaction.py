@@ -15,7 +15,7 @@ SECONDS = 600
 SHORT_SECONDS = 30
 MIGRATORS = ("off", "kernel", "mtcopy")
 #: For each migrator: to touch the memory, to stop the stressors, and for the final checks.
-AROUND_S = 120
+AROUND_S = 300
 #: A region that contiguous allocations take from movable memory, if the kernel has CONFIG_DMA_CMA.
 REGION = "cma=64M"
 

@@ -33,7 +33,7 @@ SHORT_FOLIOS = 500
 #: For one case of dma-faults: several times the slowest seen.
 CASE_S = 300
 SHORT_CASE_S = 120
-AROUND_S = 240
+AROUND_S = 600
 #: SLUB poisons the freed descriptors of drivers of PCI devices: an access after the free is detected.
 POISON = "slub_debug=FZPU,0000:*"
 #: All DMA goes through bounce buffers.

@@ -20,7 +20,7 @@ LOAD_S = 30
 SHORT_LOAD_S = 7
 #: In addition to the time under load: to touch the memory, until the migrator has copied, to stop the stressors, and
 #: for the final checks.
-AROUND_S = 180
+AROUND_S = 900
 #: In the first run of a boot the kernel allocates memory that it keeps (slabs, stacks, inodes): that is no leak.
 #: A short run comes first, therefore, and its own memory check allows this much (KiB).
 WARMUP_S = 10

@@ -29,7 +29,7 @@ NO_MEMCG = ("kunit.filter_glob=ferry_runs*", "cgroup_disable=memory")
 TAGS_NAME = "kasan-tags"
 TAGS_CASE = "copy_resets_kasan_tags"
 TAGS = ("kunit.filter_glob=ferry_copy*",)
-SUITES_S = 240
+SUITES_S = 900
 
 
 def run(context: Context) -> list[Result]:

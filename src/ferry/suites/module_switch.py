@@ -20,7 +20,7 @@ THOROUGH_SWITCHES = 1000
 SWITCHES = 30
 QUICK_SWITCHES = 10
 #: Limit for an average cycle of load, select, deselect, unload.
-SWITCH_S = 2
+SWITCH_S = 15
 AROUND_S = 120
 
 

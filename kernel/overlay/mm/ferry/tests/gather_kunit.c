@@ -237,8 +237,8 @@ static void gather_allocates_before_it_locks(struct kunit *test)
 	unsigned int moved;
 
 	gather_fill(test);
-	seen.sleep_us = 5000;
-	WRITE_ONCE(ferry_batch_max_us, 100 * USEC_PER_MSEC);
+	/* All together longer than a batch may take to gather, 500 ms. */
+	seen.sleep_us = 10 * USEC_PER_MSEC;
 	KUNIT_EXPECT_EQ(test, gather_migrate(test, MIGRATE_ASYNC, &moved), 0);
 	KUNIT_EXPECT_EQ(test, moved, FOLIOS);
 	KUNIT_EXPECT_EQ(test, seen.locked, 0);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "kselftest_harness.h"
 
 #define ROOT	"/sys/kernel/mm/migration/"
+#define NUMA_BALANCING	"../../../../proc/sys/kernel/numa_balancing"
 
 static inline int read_file(const char *name, char *buf, size_t size)
 {
@@ -31,6 +33,14 @@ static inline int read_file(const char *name, char *buf, size_t size)
 		return -EIO;
 	buf[len] = '\0';
 	return 0;
+}
+
+/* Return -1 on failure. */
+static inline long long number(const char *name)
+{
+	char value[64];
+
+	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
 }
 
 /* Return 0 or the negative errno of opening or writing. */

@@ -14,17 +14,11 @@
 #define HUGE_PAGES	"../hugepages/hugepages-2048kB/nr_hugepages"
 #define VM		"../../../../proc/sys/vm/"
 
-static long long number(const char *name)
-{
-	char value[64];
-
-	return read_file(name, value, sizeof(value)) ? -1 : atoll(value);
-}
-
 /* Anonymous memory, while migrc is enabled and keeps folios for a minute. */
 FIXTURE(deferred) {
 	char enabled[16];
 	char age[32];
+	char balancing[16];
 	char *memory;
 	size_t bytes;
 };
@@ -37,6 +31,10 @@ FIXTURE_SETUP(deferred)
 		SKIP(return, "kernel without CONFIG_MIGRC");
 	ASSERT_EQ(read_file("migrc/max_age_ms", self->age, sizeof(self->age)),
 		  0);
+	/* It flushes what it unmaps, so nothing is deferred. */
+	self->balancing[0] = '\0';
+	read_file(NUMA_BALANCING, self->balancing, sizeof(self->balancing));
+	write_file(NUMA_BALANCING, "0");
 	self->bytes = 32 << 20;
 	self->memory = mmap(NULL, self->bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,11 +49,13 @@ FIXTURE_TEARDOWN(deferred)
 {
 	EXPECT_EQ(write_file("migrc/enabled", self->enabled), 0);
 	EXPECT_EQ(write_file("migrc/max_age_ms", self->age), 0);
+	if (self->balancing[0])
+		write_file(NUMA_BALANCING, self->balancing);
 	munmap(self->memory, self->bytes);
 }
 
 /* A flush that was deferred counts as avoided until it is done. */
-TEST_F(deferred, avoided_is_net)
+TEST_F_TIMEOUT(deferred, avoided_is_net, 600)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	long long before, moved, drained;
@@ -98,7 +98,7 @@ static void fragment(struct __test_metadata *_metadata, char *memory,
 }
 
 /* Pages in quarantine do not merge, so compaction drains each pageblock. */
-TEST_F(deferred, compaction_drains)
+TEST_F_TIMEOUT(deferred, compaction_drains, 600)
 {
 	long long before, ptes;
 
@@ -113,7 +113,7 @@ TEST_F(deferred, compaction_drains)
 }
 
 /* So does the compaction that an allocation of a huge page waits for. */
-TEST_F_TIMEOUT(deferred, compaction_for_huge_pages_drains, 120)
+TEST_F_TIMEOUT(deferred, compaction_for_huge_pages_drains, 600)
 {
 	const size_t bytes = 128 << 20;
 	char proactiveness[16], huge[16], *memory;

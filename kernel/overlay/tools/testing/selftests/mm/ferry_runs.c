@@ -532,7 +532,7 @@ static int count_swap_cache(const struct result *result)
 }
 
 /* Other tasks change the statistics now and then: not every time. */
-TEST_F(runs, leave_what_single_folios_leave)
+TEST_F_TIMEOUT(runs, leave_what_single_folios_leave, 600)
 {
 	struct result one = {}, other = {};
 

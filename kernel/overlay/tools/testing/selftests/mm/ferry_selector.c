@@ -251,7 +251,7 @@ static void check_migrators(struct __test_metadata *_metadata,
 	}
 }
 
-TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 120)
+TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 600)
 {
 	static const enum memory kinds[] = { BASE_PAGES, THP };
 
@@ -260,7 +260,7 @@ TEST_F_TIMEOUT(ferry, each_migrator_keeps_content, 120)
 	check_migrators(_metadata, kinds, ARRAY_SIZE(kinds));
 }
 
-TEST_F_TIMEOUT(ferry, each_migrator_keeps_hugetlb, 120)
+TEST_F_TIMEOUT(ferry, each_migrator_keeps_hugetlb, 600)
 {
 	static const enum memory anon[] = { HUGETLB };
 	static const enum memory file[] = { HUGETLB_FILE };

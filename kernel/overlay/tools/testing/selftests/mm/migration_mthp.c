@@ -191,7 +191,7 @@ FIXTURE_TEARDOWN(mthp)
 		write_word(ENABLED, self->enabled);
 }
 
-TEST_F_TIMEOUT(mthp, stays_whole, 120)
+TEST_F_TIMEOUT(mthp, stays_whole, 600)
 {
 	for (int i = 0; i < MOVES; i++)
 		ASSERT_EQ(move_to(self->memory, i % 2), SIZE / page_size);
@@ -200,7 +200,7 @@ TEST_F_TIMEOUT(mthp, stays_whole, 120)
 }
 
 /* As before, after fork(): each page is mapped twice. */
-TEST_F_TIMEOUT(mthp, shared_stays_whole, 120)
+TEST_F_TIMEOUT(mthp, shared_stays_whole, 600)
 {
 	int pipes[2];
 	char byte;
@@ -248,7 +248,7 @@ static void *unmap_first_pages(void *memory)
  * A page may be unmapped at any time of the migration of its folio. A folio
  * that is still large must then be counted.
  */
-TEST_F_TIMEOUT(mthp, unmapped_while_migrated, 120)
+TEST_F_TIMEOUT(mthp, unmapped_while_migrated, 600)
 {
 	unsigned int large = 0;
 	pthread_t thread;
