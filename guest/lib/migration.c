@@ -19,11 +19,16 @@
 /* If a page fails, move_pages(2) stops, and does not write the status of its batch and of all pages behind it. */
 #define NOT_WRITTEN INT_MIN
 
+void moveset_add(struct moveset *set, char *base, size_t bytes, size_t step)
+{
+	for (size_t i = 0; i < bytes / step; i++)
+		set->pages[set->count++] = base + i * step;
+}
+
 void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step)
 {
-	set->count = bytes / step;
-	for (size_t i = 0; i < set->count; i++)
-		set->pages[i] = base + i * step;
+	set->count = 0;
+	moveset_add(set, base, bytes, step);
 }
 
 void moveset_init(struct moveset *set, char *base, size_t bytes, size_t step)

@@ -36,6 +36,9 @@ void moveset_free(struct moveset *set);
 /* Let the set name other memory, not larger than it was made for. */
 void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step);
 
+/* Add other memory behind it. */
+void moveset_add(struct moveset *set, char *base, size_t bytes, size_t step);
+
 /*
  * Move all entries to `node`, `per_call` of them a call, or all in one call if that is 0. `flags` are move_pages(2)'s. If
  * the call fails with an errno that is not a page's own, the program ends with EXIT_FAILED.

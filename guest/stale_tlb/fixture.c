@@ -211,8 +211,9 @@ void fixture_move(struct fixture *fx)
 	uint64_t before = migrc_number(DEFERRED_PTES);
 	size_t padding = fx->padding_before + fx->padding_after;
 
-	moveset_retarget(&fx->set, fx->base - fx->padding_before * PAGE_BYTES, (padding + fx->pages) * PAGE_BYTES,
-			 fx->step);
+	moveset_retarget(&fx->set, fx->base - fx->apart - fx->padding_before * PAGE_BYTES,
+			 fx->padding_before * PAGE_BYTES, fx->step);
+	moveset_add(&fx->set, fx->base, (fx->pages + fx->padding_after) * PAGE_BYTES, fx->step);
 	fx->moved = moveset_move(&fx->set, node, MPOL_MF_MOVE_ALL, 0).moved;
 	fx->was_deferred = migrc_number(DEFERRED_PTES) > before + padding;
 	fx->report->moved += fx->moved;

@@ -20,6 +20,12 @@
 #define REMAPPED_PAGES 2
 /* The padding follows the pages in a move: while the kernel is busy with it, all of the pages are unmapped. */
 #define PADDING 384
+/*
+ * Page tables without a page, in front of the pages and of the same VMA. mprotect() first changes the VMA, and while it
+ * walks these tables the move maps the pages again, with the new protection.
+ */
+#define EMPTY_TABLES 512
+#define TABLE_BYTES ((size_t)2 * 1024 * 1024)
 
 static struct worker mover;
 static char *remap_target;
@@ -32,6 +38,25 @@ static void fixture_setup_in_flight(struct fixture *fx)
 	remap_target = fx->base;
 	fixture_map_anon(fx, fx->pages + PADDING);
 	fixture_add_padding(fx, 0, PADDING);
+	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
+}
+
+static void fixture_setup_walked(struct fixture *fx)
+{
+	size_t bytes = EMPTY_TABLES * TABLE_BYTES;
+	size_t empty_pages = bytes / PAGE_BYTES;
+
+	fixture_map_anon(fx, PADDING + empty_pages + fx->pages);
+	/* All is unmapped when the last page is, for the padding is unmapped first. */
+	fixture_add_padding(fx, PADDING, 0);
+	for (size_t at = 0; at < bytes; at += TABLE_BYTES) {
+		write_pages(fx->base + at, 1, 0);
+		/* The kernel keeps the table: it frees only those that a call empties as a whole. */
+		madvise(fx->base + at, PAGE_BYTES, MADV_DONTNEED);
+	}
+	fx->base += bytes;
+	fx->pages -= empty_pages;
+	fx->apart = bytes;
 	worker_start(&mover, fx, fx->cpus[WORKER_CPU], fixture_move);
 }
 
@@ -54,6 +79,20 @@ static void setup_in_flight(struct fixture *fx)
 		madvise(remap_target, fixture_bytes(fx), MADV_DONTNEED);
 }
 
+static bool protect_walked(struct fixture *fx, int protection)
+{
+	return !mprotect(fx->base - fx->apart, fx->apart + fixture_bytes(fx), protection);
+}
+
+static void setup_walked(struct fixture *fx)
+{
+	bool done = protect_walked(fx, PROT_READ | PROT_WRITE);
+
+	write_pages(fx->base, fx->pages, fx->old);
+	if (!done || !protect_walked(fx, PROT_READ))
+		test_error(fx, "mprotect: %s", strerror(errno));
+}
+
 static bool trigger_munmap(struct fixture *fx)
 {
 	return !munmap(fx->base, fixture_bytes(fx));
@@ -62,6 +101,11 @@ static bool trigger_munmap(struct fixture *fx)
 static bool trigger_prot_none(struct fixture *fx)
 {
 	return !mprotect(fx->base, fixture_bytes(fx), PROT_NONE);
+}
+
+static bool trigger_walked(struct fixture *fx)
+{
+	return protect_walked(fx, PROT_NONE);
 }
 
 static bool trigger_dontneed(struct fixture *fx)
@@ -94,7 +138,7 @@ static void run_in_flight(struct fixture *fx)
 {
 	bool triggered;
 
-	setup_in_flight(fx);
+	fx->test->setup(fx);
 	fixture_fill_tlb(fx);
 	/* In the critical state all pages are unmapped: test it in half of the rounds, a random one in the rest. */
 	if (fixture_random(fx, 2))
@@ -116,22 +160,27 @@ const struct test in_flight_tests[] = {
 		.name = "munmap", .description = "munmap(2) during the move",
 		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
 		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
-		.run_round = run_in_flight, .trigger = trigger_munmap,
+		.setup = setup_in_flight, .run_round = run_in_flight, .trigger = trigger_munmap,
 	}, {
 		.name = "mprotect_none", .description = "mprotect(2) to PROT_NONE during the move",
 		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
 		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
-		.run_round = run_in_flight, .trigger = trigger_prot_none,
+		.setup = setup_in_flight, .run_round = run_in_flight, .trigger = trigger_prot_none,
+	}, {
+		.name = "mprotect_walk", .description = "the pages are mapped again while mprotect(2) walks to them",
+		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
+		.fixture_setup = fixture_setup_walked, .fixture_teardown = fixture_teardown_in_flight,
+		.setup = setup_walked, .run_round = run_in_flight, .trigger = trigger_walked,
 	}, {
 		.name = "dontneed", .description = "MADV_DONTNEED during the move",
 		.pages = MAX_FLUSHED_PAGES, .expect = EXPECT_ZERO, .min_deferred = 5, .min_triggered = 100,
 		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
-		.run_round = run_in_flight, .trigger = trigger_dontneed,
+		.setup = setup_in_flight, .run_round = run_in_flight, .trigger = trigger_dontneed,
 	}, {
 		.name = "mremap", .description = "mremap(2) during the move",
 		.pages = REMAPPED_PAGES, .expect = EXPECT_FAULT, .min_deferred = 5, .min_triggered = 100,
 		.fixture_setup = fixture_setup_in_flight, .fixture_teardown = fixture_teardown_in_flight,
-		.run_round = run_in_flight, .trigger = trigger_mremap,
+		.setup = setup_in_flight, .run_round = run_in_flight, .trigger = trigger_mremap,
 	},
 	{ 0 }
 };

@@ -86,6 +86,7 @@ struct fixture {
 	size_t pages;
 	size_t step;			/* bytes of a folio, for move_pages(2) */
 	size_t padding_before, padding_after;	/* pages, see fixture_add_padding() */
+	size_t apart;			/* bytes between the padding before and the pages; they do not move */
 	int cpus[CPU_ROLES];
 	unsigned int cpu_count;
 	uint64_t old, new;

@@ -78,7 +78,8 @@ def _cases(*tests: str, checker: tuple[str, ...] = ()) -> tuple[Case, ...]:
 #: memory_failure, soft_offline); so are the tests of limits and of the switch, in which nothing is flushed.
 FAULTS: dict[str, tuple[Case, ...]] = {
     "write_fault": _cases("write_fault", "lazy", "process_vm", "fork_child", "ksm", checker=("cpu_hotplug",)),
-    "entry": tuple(Case(test, test_only=True) for test in ("munmap", "mprotect_none", "mremap", "dontneed")),
+    "entry": tuple(Case(test, test_only=True) for test in ("munmap", "mprotect_none", "mprotect_walk", "mremap",
+                                                           "dontneed")),
     "protect": _cases(checker=("mprotect_write", "uffd_move")),
     "gup": _cases("gup_force"),
     "mixed": _cases("mixed"),

@@ -120,6 +120,7 @@ struct migrc_batch {
 
 void migrc_mm_init(struct mm_struct *mm);
 void __migrc_mm_exit(struct mm_struct *mm);
+bool __migrc_table_needs_flush(const struct mm_struct *mm, const pte_t *ptep);
 void __migrc_flush(struct mm_struct *mm, const pte_t *ptep,
 		   enum migrc_cause cause);
 void __migrc_drain(enum migrc_cause cause);
@@ -177,6 +178,28 @@ static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
 		if (cause == MIGRC_GUP)
 			migrc_check_assert_flushed(mm, cause);
 	}
+}
+
+/**
+ * migrc_table_needs_flush() - check whether mprotect() is to flush its range of
+ * a page table
+ * @mm:		address space
+ * @ptep:	a PTE of the table
+ *
+ * mprotect() changes the VMA before it changes PTEs, and flushes a PTE only if
+ * it finds that PTE's protection changed. Migration may have mapped the copy
+ * meanwhile, as the VMA says now, so that there is nothing left to change. But
+ * a CPU may read the source by a TLB entry with the old protection, if a flush
+ * of the table is pending.
+ *
+ * Context: under the table's lock.
+ * Return: true if the caller is to flush, whatever it finds in the table.
+ */
+static inline bool migrc_table_needs_flush(const struct mm_struct *mm,
+					   const pte_t *ptep)
+{
+	return static_branch_unlikely(&migrc_used) &&
+	       __migrc_table_needs_flush(mm, ptep);
 }
 
 /**
@@ -463,6 +486,12 @@ static inline void migrc_mm_init(struct mm_struct *mm) { }
 static inline void migrc_mm_exit(struct mm_struct *mm) { }
 static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
 			       enum migrc_cause cause) { }
+static inline bool migrc_table_needs_flush(const struct mm_struct *mm,
+					   const pte_t *ptep)
+{
+	return false;
+}
+
 static inline void migrc_drain(enum migrc_cause cause) { }
 static inline bool migrc_compaction_waits(int order) { return false; }
 static inline void migrc_balance(int nid) { }

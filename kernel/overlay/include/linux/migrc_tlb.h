@@ -36,9 +36,8 @@ static inline bool migrc_flush_gather(struct mm_struct *mm, bool freed_tables)
  * migrc_flush_entries() - check whether migration entries need a flush
  *
  * While a migration entry is in place, a CPU may read the source of the folio
- * by a TLB entry whose flush was deferred. Code that removes or moves the
- * entry, or restricts access to its address, flushes the address as for a
- * present PTE.
+ * by a TLB entry whose flush was deferred. Code that removes or moves the entry
+ * flushes the address as for a present PTE.
  *
  * Context: any.
  * Return: true if the caller is to flush.

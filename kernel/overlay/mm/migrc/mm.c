@@ -228,6 +228,13 @@ bool __migrc_flush_entries(void)
 	return !migrc_should_fail(MIGRC_FAIL_ENTRY);
 }
 
+/* See migrc_table_needs_flush(). */
+bool __migrc_table_needs_flush(const struct mm_struct *mm, const pte_t *ptep)
+{
+	return migrc_table_pending(mm, ptep) &&
+	       !migrc_should_fail(MIGRC_FAIL_ENTRY);
+}
+
 /* A flush of several mms in progress. */
 struct migrc_round {
 	struct arch_tlbflush_unmap_batch *batch;

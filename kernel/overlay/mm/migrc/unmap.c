@@ -39,10 +39,14 @@
  *   - Before a PTE is given write permission, migrc_flush() does the flush. If
  *     migration restores the permission, no flush is needed: the PTE had it
  *     when it was cleared, so its flush was not deferred.
- *   - Code that removes, moves or restricts a PTE flushes its address anyway,
- *     before the copy is freed and before the caller relies on it. That flush
- *     also drops the translation of the source. But the kernel flushes nothing
- *     for a migration entry, so migrc_flush_entries() tells it to.
+ *   - Code that removes or moves a PTE flushes its address anyway, before the
+ *     copy is freed and before the caller relies on it. That flush also drops
+ *     the translation of the source. But the kernel flushes nothing for a
+ *     migration entry, so migrc_flush_entries() tells it to.
+ *   - mprotect() flushes the address of a PTE that it restricts. It may find a
+ *     migration entry, or a PTE that migration has mapped after the VMA was
+ *     changed, and which needs no change. So it flushes its range of each page
+ *     table that has a pending flush: migrc_table_needs_flush().
  *   - Other code that replaces the page of a PTE (copy on write, KSM, uprobes,
  *     collapse) flushes the address first.
  *

@@ -9,9 +9,13 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mm_inline.h>
+#include <linux/mman.h>
 #include <linux/page-isolation.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
+#include <linux/uaccess.h>
+
+#include <asm/tlb.h>
 
 #include "../../internal.h"
 #include "fixture.h"
@@ -926,6 +930,44 @@ static void contiguous_allocation_drains_twice(struct kunit *test)
 }
 #endif
 
+/*
+ * Migration has mapped the copy with the VMA's new protection, so mprotect()
+ * finds no PTE to change.
+ */
+static void mprotect_flushes_unchanged_ptes(struct kunit *test)
+{
+	unsigned long addr = kunit_vm_mmap(test, NULL, SZ_1G, PAGE_SIZE,
+					   PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct mmu_gather tlb;
+	spinlock_t *ptl;	/* of the page table */
+	pte_t *ptep;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR_VALUE(addr));
+	KUNIT_ASSERT_EQ(test, put_user(1, (int __user *)addr), 0);
+	static_branch_inc(&migrc_used);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, not_used, NULL),
+			0);
+	mmap_write_lock(mm);
+	vma = vma_lookup(mm, addr);
+	ptep = get_locked_pte(mm, addr, &ptl);
+	if (vma && ptep) {
+		migrc_mm_defer(mm, ptep);
+		pte_unmap_unlock(ptep, ptl);
+		KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+		vma_start_write(vma);
+		tlb_gather_mmu(&tlb, mm);
+		change_protection(&tlb, vma, addr, addr + PAGE_SIZE, 0);
+		tlb_finish_mmu(&tlb);
+		KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
+	}
+	mmap_write_unlock(mm);
+	KUNIT_EXPECT_NOT_NULL(test, vma);
+	KUNIT_EXPECT_NOT_NULL(test, ptep);
+}
+
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
 static void file_that_is_pinned_is_flushed(struct kunit *test)
 {
@@ -1122,6 +1164,7 @@ static struct kunit_case migrc_cases[] = {
 	KUNIT_CASE(contiguous_allocation_drains_twice),
 #endif
 	KUNIT_CASE(reasons),
+	KUNIT_CASE(mprotect_flushes_unchanged_ptes),
 	KUNIT_CASE(file_that_is_pinned_is_flushed),
 	KUNIT_CASE(file_rules),
 	KUNIT_CASE(file_tail_is_left_out),
