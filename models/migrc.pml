@@ -38,6 +38,7 @@
 #define fail_pay_left_out             28  /* a payment that has left an mm out is recorded in it */
 #define fail_stays                    29  /* migration lets a page that stays go without a flush */
 #define fail_begin_late               30  /* a drain takes the sources before others can see that it has begun */
+#define fail_protect_pte              31  /* mprotect() flushes for PTEs that it changes and entries, not for its table */
 
 /* States without which the model would show nothing. */
 #define see_write_fault_flushes       1
@@ -65,6 +66,7 @@
 #define see_stays_flushes             23
 #define see_stays_is_freed            24  /* a page that did not move, and was unmapped meanwhile */
 #define see_pages_skips_drain         25
+#define see_mapped_protected          26  /* mprotect() finds a PTE that has its protection, while a flush is pending */
 
 /* Anonymous memory of two threads; a file that two processes map; a page that one maps writable and one does not. */
 mtype:kind = { THREADS, FILE, MIXED };
@@ -78,11 +80,15 @@ mtype:kind kind;
 #define MIGRATION	6
 #define SWAPPED		5
 #define present(m)	(mm[m].pte < FRAMES)
+#define accessible(m)	(present(m) && !mm[m].none)
+/* pte_accessible(): a TLB may have it. */
+#define cached(m)	(accessible(m) || mm[m].flush_pending)
 #define max(a, b)	((a) > (b) -> (a) : (b))
 
 typedef mm_struct {
 	byte pte;
 	bool writable;			/* of the PTE, or of the migration entry */
+	bool vma_none, none;		/* PROT_NONE: the VMA; the PTE, if it is present */
 	bool ptl;			/* the lock of the page table */
 	byte deferred;
 	byte flushed = 1;
@@ -90,7 +96,7 @@ typedef mm_struct {
 	byte flush_pending;		/* mm_tlb_flush_pending() */
 	bool forking;
 	bool batched;			/* tlb_flush_batched */
-	bool unmapped			/* munmap() has returned */
+	bool unmapped			/* munmap() has returned, or mprotect(PROT_NONE) */
 };
 #define MMS	2
 mm_struct mm[MMS];
@@ -335,8 +341,8 @@ inline migrc_try_defer_pte(m)
 {
 	defer = false;
 	if
-	:: seen_others
-	:: !seen_others && mm[m].writable -> seen = seen | SEEN_WRITABLE
+	:: seen_others || !cached(m)
+	:: !seen_others && cached(m) && mm[m].writable -> seen = seen | SEEN_WRITABLE
 	:: else ->
 		if
 		:: kind == FILE && !seen && open_for_write() -> seen = SEEN_REFUSED
@@ -353,14 +359,21 @@ inline try_to_migrate_one(m)
 {
 	if
 	:: d_step { !mm[m].ptl && mm[m].pte != src }
-	:: d_step { !mm[m].ptl && mm[m].pte == src -> mm[m].ptl = true; migrc_try_defer_pte(m) };
+	:: d_step { !mm[m].ptl && mm[m].pte == src -> mm[m].ptl = true; flush = cached(m); migrc_try_defer_pte(m) };
 		if
 		:: should_fail(clear_order) -> now = newest_gen; mm[m].pte = MIGRATION
 		:: else -> mm[m].pte = MIGRATION; now = newest_gen
 		fi;
 		if
-		:: !defer -> d_step { mm[m].batched = true; to_flush = to_flush | bit_of(m); unlock(mm[m].ptl) }
-		:: defer -> migrc_mm_defer(m); unlock(mm[m].ptl)
+		:: !defer -> d_step {
+			if
+			:: flush -> mm[m].batched = true; to_flush = to_flush | bit_of(m)
+			:: else
+			fi;
+			flush = false;
+			unlock(mm[m].ptl)
+		   }
+		:: defer -> migrc_mm_defer(m); d_step { flush = false; unlock(mm[m].ptl) }
 		fi
 	fi
 }
@@ -401,7 +414,7 @@ inline remove_migration_pte(m)
 	d_step {
 		!mm[m].ptl;
 		if
-		:: mm[m].pte == MIGRATION -> mm[m].pte = page
+		:: mm[m].pte == MIGRATION -> mm[m].pte = page; mm[m].none = mm[m].vma_none
 		:: else
 		fi
 	}
@@ -459,7 +472,7 @@ inline putback()
 proctype migrate()
 {
 	byte m, src, seen, to_flush, start, now, todo, gathered, entered;
-	bool defer, mixed, moved;
+	bool defer, flush, mixed, moved;
 
 end:	d_step {
 		!isolated && !folio_locked && !(free & bit_of(page)) ->
@@ -492,7 +505,7 @@ end:	d_step {
 proctype cpu()
 {
 end:	do
-	:: d_step { tlb == NONE && present(0) -> tlb = mm[0].pte; tlb_writable = mm[0].writable }
+	:: d_step { tlb == NONE && accessible(0) -> tlb = mm[0].pte; tlb_writable = mm[0].writable }
 	:: d_step {
 		tlb != NONE && !idle ->
 		assert(!(free & bit_of(tlb)));
@@ -504,7 +517,7 @@ end:	do
 	od
 }
 
-#define read_only(m)	(kind == THREADS && present(m) && !mm[m].writable)
+#define read_only(m)	(kind == THREADS && present(m) && !mm[m].writable && !mm[m].vma_none)
 
 /* wp_page_reuse() */
 inline write_fault(m)
@@ -523,7 +536,7 @@ inline write_fault(m)
 /* do_swap_page(), of a write */
 inline swap_fault(m)
 {
-	d_step { !folio_locked && !mm[m].ptl && mm[m].pte == SWAPPED -> folio_locked = true; mm[m].ptl = true };
+	d_step { !folio_locked && !mm[m].ptl && mm[m].pte == SWAPPED && !mm[m].vma_none -> folio_locked = true; mm[m].ptl = true };
 	migrc_flush(m, swap_fault);
 	d_step {
 		mm[m].pte = page; mm[m].writable = true;
@@ -538,8 +551,8 @@ proctype threads()
 	byte start;
 
 end:	do
-	:: d_step { present(0) -> assert(fresh & bit_of(mm[0].pte)) }
-	:: d_step { present(0) && mm[0].writable -> store(mm[0].pte) }
+	:: d_step { accessible(0) -> assert(fresh & bit_of(mm[0].pte)) }
+	:: d_step { accessible(0) && mm[0].writable -> store(mm[0].pte) }
 	:: d_step { present(1) && mm[1].writable -> store(mm[1].pte) }
 	:: write_fault(0)
 	:: swap_fault(0)
@@ -679,15 +692,20 @@ proctype follow_page_pte()
 /* shrink_folio_list() unmaps the page, flushes later, and then keeps it. */
 proctype reclaim()
 {
+	bool flush;
+
 	d_step { !isolated && !folio_locked -> isolated = true };
 	d_step {
 		!mm[0].ptl && !folio_locked;
 		if
-		:: present(0) -> mm[0].pte = SWAPPED; mm[0].batched = true
+		:: present(0) -> flush = cached(0); mm[0].pte = SWAPPED; mm[0].batched = mm[0].batched || flush
 		:: else
 		fi
 	};
-	flush_tlb_mm(0);
+	if
+	:: flush -> flush_tlb_mm(0)
+	:: else
+	fi;
 	isolated = false
 }
 
@@ -704,6 +722,40 @@ proctype mprotect()
 	fi;
 	d_step { mm[0].writable = mm[0].writable || present(0); unlock(mm[0].ptl) };
 	mm[0].flush_pending--
+}
+
+/*
+ * mprotect(PROT_NONE). The VMA changes before its PTEs; what migration maps then has the new protection, so that there
+ * is nothing to change.
+ */
+proctype mprotect_none()
+{
+	byte start;
+	bool changed;
+
+	mm[0].vma_none = true;
+	mm[0].flush_pending++;
+	lock(mm[0].ptl);
+	/* flush_tlb_batched_pending() */
+	if
+	:: d_step { mm[0].batched -> mm[0].batched = false }; flush_and_record(0)
+	:: else
+	fi;
+	/* change_pte_range(), with migrc_table_needs_flush() */
+	d_step {
+		reached_if(mapped_protected, present(0) && mm[0].none && flush_pending(0));
+		changed = accessible(0) || (should_fail(protect_pte) -> mm[0].pte == MIGRATION :
+					    flush_pending(0) && !should_fail(entry));
+		mm[0].none = present(0);
+		unlock(mm[0].ptl)
+	};
+	/* tlb_finish_mmu(), with migrc_flush_gather() */
+	if
+	:: changed && flush_pending(0) -> flush_and_record(0)
+	:: changed && !flush_pending(0) -> flush_tlb_mm(0)
+	:: else
+	fi;
+	d_step { mm[0].flush_pending--; mm[0].unmapped = true; changed = false }
 }
 
 /* A payment for another table of the mm, in which a deferral waits, too, under the lock of that table */
@@ -768,6 +820,7 @@ inline run_path(number)
 	:: number == 9 -> run reclaim()
 	:: number == 10 -> run mprotect()
 	:: number == 11 -> run other_table()
+	:: number == 12 -> run mprotect_none()
 	fi
 }
 
@@ -780,7 +833,7 @@ init
 		if
 		:: kind = FILE; last = 5
 		:: kind = MIXED; last = 2; if :: mm[0].writable = true :: mm[1].writable = true fi
-		:: kind = THREADS; mm[1].pte = NONE; last = 11; if :: mm[0].writable = true :: skip fi
+		:: kind = THREADS; mm[1].pte = NONE; last = 12; if :: mm[0].writable = true :: skip fi
 		fi;
 		do
 		:: number < last -> number++
