@@ -930,6 +930,17 @@ static void contiguous_allocation_drains_twice(struct kunit *test)
 }
 #endif
 
+/* What mprotect() does after it has changed the VMA. */
+static void change_all(struct vm_area_struct *vma)
+{
+	struct mmu_gather tlb;
+
+	vma_start_write(vma);
+	tlb_gather_mmu(&tlb, vma->vm_mm);
+	change_protection(&tlb, vma, vma->vm_start, vma->vm_end, 0);
+	tlb_finish_mmu(&tlb);
+}
+
 /*
  * Migration has mapped the copy with the VMA's new protection, so mprotect()
  * finds no PTE to change.
@@ -941,7 +952,6 @@ static void mprotect_flushes_unchanged_ptes(struct kunit *test)
 					   MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
-	struct mmu_gather tlb;
 	spinlock_t *ptl;	/* of the page table */
 	pte_t *ptep;
 
@@ -952,20 +962,15 @@ static void mprotect_flushes_unchanged_ptes(struct kunit *test)
 			0);
 	mmap_write_lock(mm);
 	vma = vma_lookup(mm, addr);
+	/* To the protection of a private VMA, which is read-only */
+	change_all(vma);
 	ptep = get_locked_pte(mm, addr, &ptl);
-	if (vma && ptep) {
-		migrc_mm_defer(mm, ptep);
-		pte_unmap_unlock(ptep, ptl);
-		KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
-		vma_start_write(vma);
-		tlb_gather_mmu(&tlb, mm);
-		change_protection(&tlb, vma, addr, addr + PAGE_SIZE, 0);
-		tlb_finish_mmu(&tlb);
-		KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
-	}
+	migrc_mm_defer(mm, ptep);
+	pte_unmap_unlock(ptep, ptl);
+	KUNIT_EXPECT_TRUE(test, migrc_flush_pending(mm));
+	change_all(vma);
+	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 	mmap_write_unlock(mm);
-	KUNIT_EXPECT_NOT_NULL(test, vma);
-	KUNIT_EXPECT_NOT_NULL(test, ptep);
 }
 
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
