@@ -189,8 +189,9 @@ static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
  * mprotect() changes the VMA before it changes PTEs, and flushes a PTE only if
  * it finds that PTE's protection changed. Migration may have mapped the copy
  * meanwhile, as the VMA says now, so that there is nothing left to change. But
- * a CPU may read the source by a TLB entry with the old protection, if a flush
- * of the table is pending.
+ * a CPU may have a TLB entry with the old protection, if a flush of the table
+ * is pending: it would access what is forbidden now or, on arm64, fault again
+ * and again on what is permitted now.
  *
  * Context: under the table's lock.
  * Return: true if the caller is to flush, whatever it finds in the table.

@@ -12,9 +12,17 @@
  * x86 does so by itself if no page tables are freed.
  */
 
+#include <linux/pgtable.h>
+
 #include <asm/tlbflush.h>
 
 #ifdef CONFIG_X86
+
+/* Whether another entry for the address may follow before the flush of @pte. */
+static inline bool migrc_arch_may_defer(pte_t pte)
+{
+	return true;
+}
 
 static inline void migrc_arch_flush(struct mm_struct *mm, bool freed_tables)
 {
@@ -60,12 +68,23 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
  * Migration replaces a valid entry by another without an invalidation between
  * the two. The architecture requires one (break before make) if the output
  * address changes, unless neither entry is writable and the contents are the
- * same. migrc defers the flush only if both hold, and only while they hold.
- * Size and attributes do not change. Code that folds PTEs into contiguous ones,
- * or unfolds them, first invalidates their range, except with BBML3: such a CPU
- * uses one of its entries for an address as a whole, and each of them is valid
+ * same. migrc defers the flush only if both hold, and only while they hold. The
+ * size does not change. Code that folds PTEs into contiguous ones, or unfolds
+ * them, first invalidates their range, except with BBML3: such a CPU uses one
+ * of its entries for an address as a whole, and each of them is valid
  * (contpte_convert()).
+ *
+ * Attributes change if mprotect() has changed the VMA meanwhile, without an
+ * invalidation between the two entries, as in mprotect() itself. Where an
+ * erratum forbids that for an executable entry, it is not deferred:
+ * modify_prot_start_ptes() would not see it.
  */
+
+static inline bool migrc_arch_may_defer(pte_t pte)
+{
+	return !alternative_has_cap_unlikely(ARM64_WORKAROUND_2645198) ||
+	       !pte_user_exec(pte);
+}
 
 static inline void migrc_arch_flush(struct mm_struct *mm, bool freed_tables)
 {

@@ -43,10 +43,10 @@
  *     copy is freed and before the caller relies on it. That flush also drops
  *     the translation of the source. But the kernel flushes nothing for a
  *     migration entry, so migrc_flush_entries() tells it to.
- *   - mprotect() flushes the address of a PTE that it restricts. It may find a
- *     migration entry, or a PTE that migration has mapped after the VMA was
- *     changed, and which needs no change. So it flushes its range of each page
- *     table that has a pending flush: migrc_table_needs_flush().
+ *   - mprotect() flushes the address of a PTE whose protection it changes. It
+ *     may find a migration entry, or a PTE that migration has mapped after the
+ *     VMA was changed, and which needs no change. So it flushes its range of
+ *     each page table with a pending flush: migrc_table_needs_flush().
  *   - Other code that replaces the page of a PTE (copy on write, KSM, uprobes,
  *     collapse) flushes the address first.
  *
@@ -295,7 +295,8 @@ bool __migrc_try_defer_pte(struct folio *src, struct vm_area_struct *vma,
 		batch->seen |= MIGRC_SEEN_HINTING;
 	else if (pte_write(pte))
 		batch->seen |= MIGRC_SEEN_WRITABLE;
-	else if (!batch->folio_ptes && !migrc_eligible(batch, src))
+	else if (!migrc_arch_may_defer(pte) ||
+		 (!batch->folio_ptes && !migrc_eligible(batch, src)))
 		batch->seen |= MIGRC_SEEN_REFUSED;
 	else if (!migrc_read_only(src, vma) || mm_has_notifiers(mm))
 		batch->seen |= MIGRC_SEEN_WRITABLE;
