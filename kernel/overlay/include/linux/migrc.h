@@ -187,11 +187,11 @@ static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
  * @ptep:	a PTE of the table
  *
  * mprotect() changes the VMA before it changes PTEs, and flushes a PTE only if
- * it finds that PTE's protection changed. Migration may have mapped the copy
- * meanwhile, as the VMA says now, so that there is nothing left to change. But
- * a CPU may have a TLB entry with the old protection, if a flush of the table
- * is pending: it would access what is forbidden now or, on arm64, fault again
- * and again on what is permitted now.
+ * the PTE's protection changes. If migration maps the copy between the two, the
+ * PTE has the new protection already. But a CPU may have a TLB entry with the
+ * old one, if a flush of the table is pending. By that entry it would continue
+ * to access memory that is now forbidden or, on arm64, to fault on memory that
+ * is now permitted.
  *
  * Context: under the table's lock.
  * Return: true if the caller is to flush, whatever it finds in the table.

@@ -74,10 +74,10 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
  * of its entries for an address as a whole, and each of them is valid
  * (contpte_convert()).
  *
- * Attributes change if mprotect() has changed the VMA meanwhile, without an
- * invalidation between the two entries, as in mprotect() itself. Where an
- * erratum forbids that for an executable entry, it is not deferred:
- * modify_prot_start_ptes() would not see it.
+ * Attributes change if mprotect() has changed the VMA between the two entries,
+ * without an invalidation, as in mprotect() itself. Where an erratum forbids
+ * that for an executable entry, it is not deferred: modify_prot_start_ptes()
+ * would not see it.
  */
 
 static inline bool migrc_arch_may_defer(pte_t pte)

@@ -930,7 +930,7 @@ static void contiguous_allocation_drains_twice(struct kunit *test)
 }
 #endif
 
-/* What mprotect() does after it has changed the VMA. */
+/* The second half of mprotect(), after the change of the VMA. */
 static void change_all(struct vm_area_struct *vma)
 {
 	struct mmu_gather tlb;
