@@ -3,7 +3,7 @@
  * migrc: a page that CPUs have in their TLBs moves, and the flush waits.
  *
  * Must hold: a CPU that reads through its TLB sees what was written last, wherever the page is by then, and reads no
- * free frame and no unmapped address. README.md tells what is left out, and why that is sound.
+ * free frame and no address that was unmapped or forbidden. README.md tells what is left out, and why that is sound.
  */
 #include "experiment.h"
 
@@ -23,22 +23,23 @@
 #define fail_quarantine               13
 #define fail_drain                    14
 #define fail_generation               15
-#define fail_clear_order              16  /* the generation is read before the PTE is cleared */
-#define fail_check_unlocked           17  /* a write fault looks for a pending flush before it takes the PTE's lock */
-#define fail_start_late               18  /* a flush has the generation of its end, not of its beginning */
-#define fail_flushed_early            19  /* a flush is recorded before all CPUs have done it */
-#define fail_list_recheck             20  /* an mm leaves the list without a second look at its deferrals */
-#define fail_drain_order              21  /* a drain takes the sources after the flush */
-#define fail_lazy                     22  /* a CPU that was lazy returns without the flush that it missed */
-#define fail_open_order               23  /* an opener reads the file's generation before it counts as a writer */
-#define fail_commit_order             24  /* migration looks for writers before it records the file's generation */
-#define fail_open_early               25  /* an opener relies on a flush that is not over */
-#define fail_pin_order                26  /* memfd_pin_folios() flushes before it has found its folio */
-#define fail_free_wait                27  /* a task that needs pages does not wait until another drain has freed them */
-#define fail_pay_left_out             28  /* a payment that has left an mm out is recorded in it */
-#define fail_stays                    29  /* migration lets a page that stays go without a flush */
-#define fail_begin_late               30  /* a drain takes the sources before others can see that it has begun */
-#define fail_protect_pte              31  /* mprotect() flushes for PTEs that it changes and entries, not for its table */
+#define fail_table                    16
+#define fail_clear_order              17  /* the generation is read before the PTE is cleared */
+#define fail_check_unlocked           18  /* a write fault looks for a pending flush before it takes the PTE's lock */
+#define fail_start_late               19  /* a flush has the generation of its end, not of its beginning */
+#define fail_flushed_early            20  /* a flush is recorded before all CPUs have done it */
+#define fail_list_recheck             21  /* an mm leaves the list without a second look at its deferrals */
+#define fail_drain_order              22  /* a drain takes the sources after the flush */
+#define fail_lazy                     23  /* a CPU that was lazy returns without the flush that it missed */
+#define fail_open_order               24  /* an opener reads the file's generation before it counts as a writer */
+#define fail_commit_order             25  /* migration looks for writers before it records the file's generation */
+#define fail_open_early               26  /* an opener relies on a flush that is not over */
+#define fail_pin_order                27  /* memfd_pin_folios() flushes before it has found its folio */
+#define fail_free_wait                28  /* a task that needs pages does not wait until another drain has freed them */
+#define fail_pay_left_out             29  /* a payment that has left an mm out is recorded in it */
+#define fail_stays                    30  /* migration lets a page that stays go without a flush */
+#define fail_begin_late               31  /* a drain takes the sources before others can see that it has begun */
+#define fail_protect_pte              32  /* mprotect() flushes for what it changes and for entries, not for its table */
 
 /* States without which the model would show nothing. */
 #define see_write_fault_flushes       1
@@ -733,8 +734,8 @@ proctype mprotect_none()
 	byte start;
 	bool changed;
 
-	mm[0].vma_none = true;
 	mm[0].flush_pending++;
+	mm[0].vma_none = true;
 	lock(mm[0].ptl);
 	/* flush_tlb_batched_pending() */
 	if
@@ -745,7 +746,7 @@ proctype mprotect_none()
 	d_step {
 		reached_if(mapped_protected, present(0) && mm[0].none && flush_pending(0));
 		changed = accessible(0) || (should_fail(protect_pte) -> mm[0].pte == MIGRATION :
-					    flush_pending(0) && !should_fail(entry));
+					    flush_pending(0) && !should_fail(table));
 		mm[0].none = present(0);
 		unlock(mm[0].ptl)
 	};

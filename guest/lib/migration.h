@@ -36,7 +36,7 @@ void moveset_free(struct moveset *set);
 /* Let the set name other memory, not larger than it was made for. */
 void moveset_retarget(struct moveset *set, char *base, size_t bytes, size_t step);
 
-/* Add other memory behind it. */
+/* Add other memory behind what the set names; all together is not larger than it was made for. */
 void moveset_add(struct moveset *set, char *base, size_t bytes, size_t step);
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page table changes during a move: migration entries are in place and the flush is deferred, so code that meets such
- * an entry finds nothing to flush. A worker moves all pages in one call; this thread changes the page tables when all
+ * Page table changes during a move: migration entries, or PTEs of the copies, are in place and the flush is deferred, so
+ * code that meets one of them may find nothing to flush. A worker moves all pages in one call; this thread changes the page tables when all
  * pages are unmapped, or at a random time.
  */
 #include "fixture.h"
@@ -18,11 +18,12 @@
 #define MAX_FLUSHED_PAGES 32
 /* mremap() flushes all that it moves if one page of it is mapped. */
 #define REMAPPED_PAGES 2
-/* The padding follows the pages in a move: while the kernel is busy with it, all of the pages are unmapped. */
+/* The padding follows the pages in a move, or precedes them: for a time all of the pages are unmapped. */
 #define PADDING 384
 /*
- * Page tables without a page, in front of the pages and of the same VMA. mprotect() first changes the VMA, and while it
- * walks these tables the move maps the pages again, with the new protection.
+ * Page tables in front of the pages. All but the first, which has the padding, have no page and are of the pages' VMA.
+ * mprotect() first changes the VMA, and while it walks these tables the move maps the pages again, with the new
+ * protection.
  */
 #define EMPTY_TABLES 512
 #define TABLE_BYTES ((size_t)2 * 1024 * 1024)
@@ -52,7 +53,8 @@ static void fixture_setup_walked(struct fixture *fx)
 	for (size_t at = 0; at < bytes; at += TABLE_BYTES) {
 		write_pages(fx->base + at, 1, 0);
 		/* The kernel keeps the table: it frees only those that a call empties as a whole. */
-		madvise(fx->base + at, PAGE_BYTES, MADV_DONTNEED);
+		if (madvise(fx->base + at, PAGE_BYTES, MADV_DONTNEED))
+			die(EXIT_FAILED, "MADV_DONTNEED: %m");
 	}
 	fx->base += bytes;
 	fx->pages -= empty_pages;
@@ -81,7 +83,10 @@ static void setup_in_flight(struct fixture *fx)
 
 static bool protect_walked(struct fixture *fx, int protection)
 {
-	return !mprotect(fx->base - fx->apart, fx->apart + fixture_bytes(fx), protection);
+	/* A flush of the padding would flush the pages. */
+	size_t walked = fx->apart - TABLE_BYTES;
+
+	return !mprotect(fx->base - walked, walked + fixture_bytes(fx), protection);
 }
 
 static void setup_walked(struct fixture *fx)

@@ -50,7 +50,7 @@ class Case:
     """A test of stale_tlb that detects a fault, or only one of the test and the checker.
 
     `checker_only`: the window is too short for the test. `test_only`: the checker watches changes of PTEs and pages,
-    and the fault leaves out a flush for an entry that is just removed.
+    and the fault leaves out a flush for an entry that is just removed, or for a PTE that stays as it is.
 
     The window is short where the kernel itself flushes soon after the hook: reclaim at the end of its batch
     (swap_fault), mprotect(2) and userfaultfd at the end of their range (mprotect_write, uffd_wp, uffd_move), a CPU that
@@ -78,8 +78,8 @@ def _cases(*tests: str, checker: tuple[str, ...] = ()) -> tuple[Case, ...]:
 #: memory_failure, soft_offline); so are the tests of limits and of the switch, in which nothing is flushed.
 FAULTS: dict[str, tuple[Case, ...]] = {
     "write_fault": _cases("write_fault", "lazy", "process_vm", "fork_child", "ksm", checker=("cpu_hotplug",)),
-    "entry": tuple(Case(test, test_only=True) for test in ("munmap", "mprotect_none", "mprotect_walk", "mremap",
-                                                           "dontneed")),
+    "entry": tuple(Case(test, test_only=True) for test in ("munmap", "mremap", "dontneed")),
+    "table": tuple(Case(test, test_only=True) for test in ("mprotect_none", "mprotect_walk")),
     "protect": _cases(checker=("mprotect_write", "uffd_move")),
     "gup": _cases("gup_force"),
     "mixed": _cases("mixed"),

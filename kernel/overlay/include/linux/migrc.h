@@ -53,7 +53,8 @@ enum migrc_cause {
  * enum migrc_seen - states of the PTEs of a folio before they were cleared
  * @MIGRC_SEEN_DEFERRED: cleared without a flush
  * @MIGRC_SEEN_WRITABLE: writable, or about to be flushed because they were
- * @MIGRC_SEEN_REFUSED:	read-only, but of a folio that is not deferred
+ * @MIGRC_SEEN_REFUSED:	read-only, but of a folio that is not deferred, or with
+ *			a flush that the architecture needs
  * @MIGRC_SEEN_HINTING:	in no TLB
  * @MIGRC_SEEN_ALL:	mask of all
  *
@@ -189,9 +190,10 @@ static inline void migrc_flush(struct mm_struct *mm, const pte_t *ptep,
  * mprotect() changes the VMA before it changes PTEs, and flushes a PTE only if
  * the PTE's protection changes. If migration maps the copy between the two, the
  * PTE has the new protection already. But a CPU may have a TLB entry with the
- * old one, if a flush of the table is pending. By that entry it would continue
- * to access memory that is now forbidden or, on arm64, to fault on memory that
- * is now permitted.
+ * old one, if a flush of the table is pending. It would continue to access
+ * memory that is now forbidden. On arm64 it would also continue to fault on
+ * memory that is now permitted. The same holds for userfaultfd, but not for a
+ * scan of NUMA balancing, which changes no VMA.
  *
  * Context: under the table's lock.
  * Return: true if the caller is to flush, whatever it finds in the table.

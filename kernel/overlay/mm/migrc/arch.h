@@ -18,7 +18,7 @@
 
 #ifdef CONFIG_X86
 
-/* Whether another entry for the address may follow before the flush of @pte. */
+/* Whether a new entry for the address may precede the flush of this one. */
 static inline bool migrc_arch_may_defer(pte_t pte)
 {
 	return true;
@@ -76,8 +76,8 @@ static inline unsigned long migrc_arch_broadcasts(unsigned long ptes)
  *
  * Attributes change if mprotect() has changed the VMA between the two entries,
  * without an invalidation, as in mprotect() itself. Where an erratum forbids
- * that for an executable entry, it is not deferred: modify_prot_start_ptes()
- * would not see it.
+ * that for an executable entry, the flush is not deferred: mprotect() finds no
+ * executable entry to invalidate, see modify_prot_start_ptes().
  */
 
 static inline bool migrc_arch_may_defer(pte_t pte)

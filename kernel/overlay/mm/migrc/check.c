@@ -37,6 +37,8 @@
  *     and garbage collection of some file systems mark folios without a write.
  *   - If a page is deferred at the moment at which it fails, the checker
  *     reports it, although no code could prevent that.
+ *   - It does not see that mprotect() returns without a flush: the PTE may have
+ *     had its protection before.
  *
  * Life cycle: records are a ring. A new record overwrites the oldest one,
  * unless a flushed record of the same address exists.

@@ -31,6 +31,7 @@ static const char * const migrc_words[MIGRC_NR_FAULTS] = {
 	[MIGRC_FILE] = "file_open",
 	[MIGRC_FAIL_FILE_RECHECK] = "file_recheck",
 	[MIGRC_FAIL_ENTRY] = "entry",
+	[MIGRC_FAIL_TABLE] = "table",
 	[MIGRC_FAIL_PENDING] = "pending",
 	[MIGRC_FAIL_FORK] = "fork",
 	[MIGRC_FAIL_QUARANTINE] = "quarantine",

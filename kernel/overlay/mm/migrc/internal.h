@@ -46,8 +46,10 @@ enum migrc_stat MIGRC_STATS(FERRY_COUNTER_ID, MIGRC_NR_STATS);
 enum migrc_fault {
 	/* a folio of an open file is deferred */
 	MIGRC_FAIL_FILE_RECHECK = MIGRC_NR_CAUSES,
-	/* migration entries, and mprotect()'s page tables, are not flushed */
+	/* migration entries are not flushed */
 	MIGRC_FAIL_ENTRY,
+	/* mprotect() flushes only for PTEs that it changes */
+	MIGRC_FAIL_TABLE,
 	MIGRC_FAIL_PENDING,		/* deferred while a flush is pending */
 	MIGRC_FAIL_FORK,		/* deferred before fork has flushed */
 	MIGRC_FAIL_QUARANTINE,		/* sources are freed at once */

@@ -232,7 +232,7 @@ bool __migrc_flush_entries(void)
 bool __migrc_table_needs_flush(const struct mm_struct *mm, const pte_t *ptep)
 {
 	return migrc_table_pending(mm, ptep) &&
-	       !migrc_should_fail(MIGRC_FAIL_ENTRY);
+	       !migrc_should_fail(MIGRC_FAIL_TABLE);
 }
 
 /* A flush of several mms in progress. */

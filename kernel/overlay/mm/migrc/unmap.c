@@ -18,6 +18,7 @@
  *   - no other task can write the folio of a file, see file.c. KSM folios are
  *     never deferred, because KSM changes their mappings in its own ways.
  *   - the address space has no secondary TLBs.
+ *   - the architecture permits another PTE before the flush, see arch.h.
  *   - the source is in no isolated pageblock, where a caller waits for it to be
  *     free. Compaction for less than a pageblock waits for each few pages, so
  *     it defers nothing; for more, it drains when it leaves a pageblock.
@@ -43,10 +44,11 @@
  *     copy is freed and before the caller relies on it. That flush also drops
  *     the translation of the source. But the kernel flushes nothing for a
  *     migration entry, so migrc_flush_entries() tells it to.
- *   - mprotect() flushes the address of a PTE whose protection it changes. It
- *     may find a migration entry, or a PTE that migration has mapped after the
- *     VMA was changed, and which needs no change. So it flushes its range of
- *     each page table with a pending flush: migrc_table_needs_flush().
+ *   - mprotect() and userfaultfd flush the address of a PTE whose protection
+ *     they change. They may find a migration entry, or a PTE that migration has
+ *     mapped after the VMA was changed, and which needs no change. So they
+ *     flush their range of each page table with a pending flush:
+ *     migrc_table_needs_flush().
  *   - Other code that replaces the page of a PTE (copy on write, KSM, uprobes,
  *     collapse) flushes the address first.
  *

@@ -962,7 +962,7 @@ static void mprotect_flushes_unchanged_ptes(struct kunit *test)
 			0);
 	mmap_write_lock(mm);
 	vma = vma_lookup(mm, addr);
-	/* To the protection of a private VMA, which is read-only */
+	/* The PTE is writable; a private VMA's protection is read-only */
 	change_all(vma);
 	ptep = get_locked_pte(mm, addr, &ptl);
 	migrc_mm_defer(mm, ptep);
@@ -971,6 +971,8 @@ static void mprotect_flushes_unchanged_ptes(struct kunit *test)
 	change_all(vma);
 	KUNIT_EXPECT_FALSE(test, migrc_flush_pending(mm));
 	mmap_write_unlock(mm);
+	/* The thread may exit after not_used(), and not leave the list then */
+	__migrc_mm_exit(mm);
 }
 
 /* memfd_pin_folios() needs no write access, yet lets a device write. */
