@@ -537,7 +537,10 @@ inline write_fault(m)
 /* do_swap_page(), of a write */
 inline swap_fault(m)
 {
-	d_step { !folio_locked && !mm[m].ptl && mm[m].pte == SWAPPED && !mm[m].vma_none -> folio_locked = true; mm[m].ptl = true };
+	d_step {
+		!folio_locked && !mm[m].ptl && mm[m].pte == SWAPPED && !mm[m].vma_none ->
+		folio_locked = true; mm[m].ptl = true
+	};
 	migrc_flush(m, swap_fault);
 	d_step {
 		mm[m].pte = page; mm[m].writable = true;

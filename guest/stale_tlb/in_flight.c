@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page table changes during a move: migration entries, or PTEs of the copies, are in place and the flush is deferred, so
- * code that meets one of them may find nothing to flush. A worker moves all pages in one call; this thread changes the page tables when all
- * pages are unmapped, or at a random time.
+ * Page table changes during a move: migration entries, or PTEs of the copies, are in place and the flush is deferred,
+ * so code that meets one of them may find nothing to flush. A worker moves all pages in one call; this thread changes
+ * the page tables when all pages are unmapped, or at a random time.
  */
 #include "fixture.h"
 
