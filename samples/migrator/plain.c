@@ -17,6 +17,7 @@ static int plain_copy(struct ferry_batch *batch)
 	unsigned long max_order = READ_ONCE(plain_max_order);
 	unsigned int i;
 
+	batch->serial = true;
 	if (batch->reason == MR_COMPACTION)
 		return -EOPNOTSUPP;
 	for (i = 0; i < batch->nr; i++) {
@@ -28,7 +29,6 @@ static int plain_copy(struct ferry_batch *batch)
 			pair->status = folio_mc_copy(pair->dst, pair->src);
 		cond_resched();
 	}
-	batch->serial = true;
 	return 0;
 }
 
