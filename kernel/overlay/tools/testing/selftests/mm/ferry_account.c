@@ -16,10 +16,10 @@
 #include <time.h>
 
 #include "ferry_knobs.h"
+#include "ferry_move.h"
 
 #define HUGE	(2UL << 20)
 #define BYTES	(32 * HUGE)
-#define MOVE	2		/* MPOL_MF_MOVE */
 #define MOVES	16
 #define ROUNDS	10
 /* Times are counted in ticks in some places. */
@@ -27,19 +27,22 @@
 
 static char tree[32];
 
+static int write_cgroup(const char *file, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s%s", tree, file);
+	return write_file(path, value);
+}
+
 /* Enter a cgroup, "" for the root. */
 static void enter(const char *cgroup)
 {
-	char path[128];
-	int fd;
+	char file[64];
 
-	snprintf(path, sizeof(path), "%s%s/cgroup.procs", tree, cgroup);
-	fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, "0", 1) < 0)
-		perror(path);
-	if (fd >= 0)
-		close(fd);
+	snprintf(file, sizeof(file), "%s/cgroup.procs", cgroup);
+	if (write_cgroup(file, "0"))
+		fprintf(stderr, "%s: %s\n", file, "cannot enter");
 }
 
 static int make_cgroup(const char *cgroup)
@@ -74,14 +77,6 @@ static long long usage(const char *cgroup)
 	return us * 1000;
 }
 
-static long long helpers(void)
-{
-	char value[64];
-
-	return read_file("mtcopy/helper_ns", value, sizeof(value)) ? -1 :
-	       atoll(value);
-}
-
 static long long own(void)
 {
 	struct rusage now;
@@ -102,6 +97,7 @@ static long long wall(void)
 FIXTURE(account) {
 	char *memory;
 	pid_t other;
+	bool limits;
 };
 
 FIXTURE_SETUP(account)
@@ -110,7 +106,7 @@ FIXTURE_SETUP(account)
 
 	if (geteuid())
 		SKIP(return, "needs root");
-	if (helpers() < 0)
+	if (number("mtcopy/helper_ns") < 0)
 		SKIP(return, "mtcopy is not loaded");
 	if (access("/sys/devices/system/node/node1", F_OK))
 		SKIP(return, "needs two memory nodes");
@@ -146,26 +142,15 @@ FIXTURE_TEARDOWN(account)
 	enter("");
 	remove_cgroup("/mover");
 	remove_cgroup("/other");
+	if (self->limits)
+		write_cgroup("/cgroup.subtree_control", "-cpu");
 	umount(tree);
 	rmdir(tree);
 }
 
 static long move(char *memory, int node)
 {
-	void *pages[BYTES / HUGE];
-	int nodes[BYTES / HUGE], status[BYTES / HUGE];
-
-	for (size_t i = 0; i < BYTES / HUGE; i++) {
-		pages[i] = memory + i * HUGE;
-		nodes[i] = node;
-	}
-	if (syscall(__NR_move_pages, 0, BYTES / HUGE, pages, nodes, status,
-		    MOVE))
-		return -1;
-	for (size_t i = 0; i < BYTES / HUGE; i++)
-		if (status[i] != node)
-			return -1;
-	return 0;
+	return move_pages_to(memory, BYTES / HUGE, HUGE, node, MPOL_MF_MOVE);
 }
 
 struct times {
@@ -180,7 +165,7 @@ static struct times now(void)
 {
 	return (struct times) {
 		.wall = wall(),
-		.helpers = helpers(),
+		.helpers = number("mtcopy/helper_ns"),
 		.task = own(),
 		.group = usage("/mover"),
 		.other = usage("/other"),
@@ -208,13 +193,14 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 600)
 
 	ASSERT_EQ(write_file("mtcopy/threads", "4"), 0);
 	ASSERT_EQ(write_file("migrator", "mtcopy"), 0);
-	/* So that the sleep of the other task has begun. */
-	sleep(1);
+	/* The other task has used CPU time until it sleeps. */
+	for (int i = 0; i < 600 && state_of(self->other) != 'S'; i++)
+		usleep(100000);
 	/* mtcopy rests for many batches when it finds no idle CPU. */
 	for (int round = 0; round < ROUNDS && !time.helpers; round++) {
 		before = now();
 		for (int i = 0; i < MOVES; i++)
-			ASSERT_EQ(move(self->memory, i % 2), 0);
+			ASSERT_EQ(move(self->memory, i % 2), BYTES / HUGE);
 		time = since(before);
 	}
 	TH_LOG("%lld us, %lld of helpers; charged: task %lld, group %lld",
@@ -232,20 +218,6 @@ TEST_F_TIMEOUT(account, helpers_are_charged_once, 600)
 	EXPECT_GE(time.group, time.helpers + time.wall / 4);
 }
 
-static int write_cgroup(const char *file, const char *value)
-{
-	char path[128];
-	int fd, err;
-
-	snprintf(path, sizeof(path), "%s%s", tree, file);
-	fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	err = write(fd, value, strlen(value)) < 0;
-	close(fd);
-	return err;
-}
-
 /*
  * cpu.max bounds the time for which the tasks of a cgroup run. The time of the
  * helpers is charged to the cgroup, but does not count against the limit.
@@ -254,7 +226,8 @@ TEST_F_TIMEOUT(account, cpu_max_is_for_tasks, 600)
 {
 	struct times before, time = {};
 
-	if (write_cgroup("/cgroup.subtree_control", "+cpu") ||
+	self->limits = !write_cgroup("/cgroup.subtree_control", "+cpu");
+	if (!self->limits ||
 	    write_cgroup("/mover/cpu.max", "40000 200000"))
 		SKIP(return, "no limits of CPU time");
 	ASSERT_EQ(write_file("mtcopy/threads", "4"), 0);
@@ -262,7 +235,7 @@ TEST_F_TIMEOUT(account, cpu_max_is_for_tasks, 600)
 	for (int round = 0; round < ROUNDS && !time.helpers; round++) {
 		before = now();
 		for (int i = 0; i < MOVES; i++)
-			ASSERT_EQ(move(self->memory, i % 2), 0);
+			ASSERT_EQ(move(self->memory, i % 2), BYTES / HUGE);
 		time = since(before);
 	}
 	TH_LOG("%lld us, %lld of helpers; charged: task %lld, group %lld",

@@ -15,16 +15,22 @@
 #include "kselftest_harness.h"
 
 #define ROOT	"/sys/kernel/mm/migration/"
-#define NUMA_BALANCING	"../../../../proc/sys/kernel/numa_balancing"
+#define NUMA_BALANCING	"/proc/sys/kernel/numa_balancing"
+
+/* A file of ROOT, or any other by its absolute path. */
+static inline int open_file(const char *name, int flags)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s%s", name[0] == '/' ? "" : ROOT, name);
+	return open(path, flags);
+}
 
 static inline int read_file(const char *name, char *buf, size_t size)
 {
-	char path[256];
+	int fd = open_file(name, O_RDONLY);
 	ssize_t len;
-	int fd;
 
-	snprintf(path, sizeof(path), ROOT "%s", name);
-	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return -errno;
 	len = read(fd, buf, size - 1);
@@ -46,11 +52,8 @@ static inline long long number(const char *name)
 /* Return 0 or the negative errno of opening or writing. */
 static inline int write_file(const char *name, const char *value)
 {
-	char path[256];
-	int fd, err = 0;
+	int fd = open_file(name, O_WRONLY), err = 0;
 
-	snprintf(path, sizeof(path), ROOT "%s", name);
-	fd = open(path, O_WRONLY);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, value, strlen(value)) < 0)
@@ -70,6 +73,48 @@ static inline const char *selected(char *list)
 	return word + 1;
 }
 
+/* A setting as it was before a test. */
+struct saved {
+	char value[256];
+};
+
+/*
+ * Write a setting, and keep the old one. Return 0 or the negative errno. If the
+ * old one cannot be read, nothing is written.
+ */
+static inline int change_file(const char *name, const char *value,
+			      struct saved *saved)
+{
+	int err = read_file(name, saved->value, sizeof(saved->value));
+
+	if (err) {
+		saved->value[0] = '\0';
+		return err;
+	}
+	return write_file(name, value);
+}
+
+/* Do nothing if change_file() was not called for @saved, or kept nothing. */
+static inline int restore_file(const char *name, struct saved *saved)
+{
+	char *value = saved->value;
+
+	if (!value[0])
+		return 0;
+	return write_file(name, strchr(value, '[') ? selected(value) : value);
+}
+
+/* The letter of a task's state in /proc, or 0. */
+static inline char state_of(pid_t pid)
+{
+	char path[64], line[512], *state = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (!read_file(path, line, sizeof(line)))
+		state = strrchr(line, ')');
+	return state ? state[2] : 0;
+}
+
 /* A value for a file, and whether the file accepts it. */
 struct value {
 	const char *name;
@@ -81,25 +126,22 @@ struct value {
 static inline void check_value(struct __test_metadata *_metadata,
 			       const struct value *v)
 {
-	char before[256], after[256], *word;
+	struct saved saved, before;
+	char after[256], *word;
 	int err, restored = 0;
 
-	ASSERT_EQ(read_file(v->name, before, sizeof(before)), 0);
-	err = write_file(v->name, v->value);
+	err = change_file(v->name, v->value, &saved);
+	before = saved;
+	ASSERT_NE(before.value[0], '\0');
 	if (read_file(v->name, after, sizeof(after)))
 		after[0] = '\0';
-	if (strcmp(before, after)) {
-		char saved[256];
-
-		strcpy(saved, before);
-		restored = write_file(v->name, strchr(saved, '[') ?
-				      selected(saved) : saved);
-	}
+	if (strcmp(before.value, after))
+		restored = restore_file(v->name, &saved);
 	EXPECT_EQ(restored, 0);
 	EXPECT_EQ(err, v->accepted ? 0 : -EINVAL)
 		TH_LOG("%s: '%s'", v->name, v->value);
 	if (!v->accepted) {
-		EXPECT_STREQ(before, after);
+		EXPECT_STREQ(before.value, after);
 		return;
 	}
 	after[strcspn(after, "\n")] = '\0';

@@ -6,19 +6,19 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 
 #include "ferry_knobs.h"
+#include "ferry_move.h"
 
 #define PAGES		64
-#define HUGE_PAGES	"../hugepages/hugepages-2048kB/nr_hugepages"
-#define VM		"../../../../proc/sys/vm/"
+#define HUGE_PAGES	"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+#define VM		"/proc/sys/vm/"
 
 /* Anonymous memory, while migrc is enabled and keeps folios for a minute. */
 FIXTURE(deferred) {
-	char enabled[16];
-	char age[32];
-	char balancing[16];
+	struct saved enabled;
+	struct saved age;
+	struct saved balancing;
 	char *memory;
 	size_t bytes;
 };
@@ -27,30 +27,24 @@ FIXTURE_SETUP(deferred)
 {
 	if (geteuid())
 		SKIP(return, "needs root");
-	if (read_file("migrc/enabled", self->enabled, sizeof(self->enabled)))
+	if (change_file("migrc/enabled", "1", &self->enabled))
 		SKIP(return, "kernel without CONFIG_MIGRC");
-	ASSERT_EQ(read_file("migrc/max_age_ms", self->age, sizeof(self->age)),
-		  0);
+	ASSERT_EQ(change_file("migrc/max_age_ms", "60000", &self->age), 0);
 	/* It flushes what it unmaps, so nothing is deferred. */
-	self->balancing[0] = '\0';
-	read_file(NUMA_BALANCING, self->balancing, sizeof(self->balancing));
-	write_file(NUMA_BALANCING, "0");
+	change_file(NUMA_BALANCING, "0", &self->balancing);
 	self->bytes = 32 << 20;
 	self->memory = mmap(NULL, self->bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(self->memory, MAP_FAILED);
 	ASSERT_EQ(madvise(self->memory, self->bytes, MADV_NOHUGEPAGE), 0);
 	memset(self->memory, 1, self->bytes);
-	ASSERT_EQ(write_file("migrc/enabled", "1"), 0);
-	ASSERT_EQ(write_file("migrc/max_age_ms", "60000"), 0);
 }
 
 FIXTURE_TEARDOWN(deferred)
 {
-	EXPECT_EQ(write_file("migrc/enabled", self->enabled), 0);
-	EXPECT_EQ(write_file("migrc/max_age_ms", self->age), 0);
-	if (self->balancing[0])
-		write_file(NUMA_BALANCING, self->balancing);
+	EXPECT_EQ(restore_file("migrc/enabled", &self->enabled), 0);
+	EXPECT_EQ(restore_file("migrc/max_age_ms", &self->age), 0);
+	restore_file(NUMA_BALANCING, &self->balancing);
 	munmap(self->memory, self->bytes);
 }
 
@@ -59,24 +53,16 @@ TEST_F_TIMEOUT(deferred, avoided_is_net, 600)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	long long before, moved, drained;
-	int nodes[PAGES], status[PAGES];
-	void *pages[PAGES];
 
 	if (access("/sys/devices/system/node/node1", F_OK))
 		SKIP(return, "needs two memory nodes");
 	ASSERT_EQ(mprotect(self->memory, self->bytes, PROT_READ), 0);
-	for (int i = 0; i < PAGES; i++) {
-		pages[i] = self->memory + i * page;
-		nodes[i] = 0;
-	}
-	ASSERT_EQ(syscall(SYS_move_pages, 0, PAGES, pages, nodes, status, 2),
-		  0);
+	ASSERT_EQ(move_pages_to(self->memory, PAGES, page, 0, MPOL_MF_MOVE),
+		  PAGES);
 	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
-	for (int i = 0; i < PAGES; i++)
-		nodes[i] = 1;
 	before = number("migrc/counters/avoided_flushes");
-	ASSERT_EQ(syscall(SYS_move_pages, 0, PAGES, pages, nodes, status, 2),
-		  0);
+	ASSERT_EQ(move_pages_to(self->memory, PAGES, page, 1, MPOL_MF_MOVE),
+		  PAGES);
 	moved = number("migrc/counters/avoided_flushes");
 	ASSERT_EQ(write_file("migrc/drain", "1"), 0);
 	drained = number("migrc/counters/avoided_flushes");
@@ -116,29 +102,31 @@ TEST_F_TIMEOUT(deferred, compaction_drains, 600)
 TEST_F_TIMEOUT(deferred, compaction_for_huge_pages_drains, 600)
 {
 	const size_t bytes = 128 << 20;
-	char proactiveness[16], huge[16], *memory;
+	struct saved proactiveness, huge;
 	long long flushes, ptes;
+	char *memory;
 
-	if (read_file(HUGE_PAGES, huge, sizeof(huge)) ||
-	    read_file(VM "compaction_proactiveness", proactiveness,
-		      sizeof(proactiveness)))
-		SKIP(return, "no huge pages of 2 MiB, or no compaction");
+	if (access(HUGE_PAGES, W_OK))
+		SKIP(return, "no huge pages of 2 MiB");
+	/* Other compaction has no order, and another reason to drain. */
+	if (change_file(VM "compaction_proactiveness", "0", &proactiveness))
+		SKIP(return, "kernel without CONFIG_COMPACTION");
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(memory, MAP_FAILED);
 	ASSERT_EQ(madvise(memory, bytes, MADV_NOHUGEPAGE), 0);
 	memset(memory, 1, bytes);
 	fragment(_metadata, memory, bytes);
-	/* Other compaction has no order, and another reason to drain. */
-	EXPECT_EQ(write_file(VM "compaction_proactiveness", "0"), 0);
 	flushes = number("migrc/counters/flushed_compaction");
 	ptes = number("migrc/counters/ptes");
-	EXPECT_EQ(write_file(HUGE_PAGES, "100000"), 0);
+	ASSERT_EQ(change_file(HUGE_PAGES, "100000", &huge), 0);
 	flushes = number("migrc/counters/flushed_compaction") - flushes;
 	ptes = number("migrc/counters/ptes") - ptes;
-	EXPECT_EQ(write_file(HUGE_PAGES, huge), 0);
-	EXPECT_EQ(write_file(VM "compaction_proactiveness", proactiveness), 0);
 	munmap(memory, bytes);
+	/* Not expected: what is skipped would pass for it. */
+	ASSERT_EQ(restore_file(HUGE_PAGES, &huge), 0);
+	ASSERT_EQ(restore_file(VM "compaction_proactiveness", &proactiveness),
+		  0);
 	if (!ptes)
 		SKIP(return, "compaction moved no read-only page");
 	EXPECT_GT(flushes, 0);

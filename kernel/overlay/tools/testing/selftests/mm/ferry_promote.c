@@ -13,10 +13,9 @@
 #include <time.h>
 
 #include "ferry_knobs.h"
+#include "ferry_move.h"
 
 #define BYTES		(8UL << 20)
-#define MPOL_MF_MOVE	2
-#define BALANCING	"/proc/sys/kernel/numa_balancing"
 #define SCAN		"/sys/kernel/debug/sched/numa_balancing/"
 #define STATS		"stats/mtcopy/numa_misplaced/"
 #define SECONDS		60
@@ -25,30 +24,6 @@ static const char * const scan_files[] = {
 	SCAN "scan_delay_ms", SCAN "scan_period_min_ms",
 	SCAN "scan_period_max_ms",
 };
-
-static int swap_number(const char *path, int value)
-{
-	FILE *file = fopen(path, "r+");
-	int old = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &old) != 1)
-		old = -1;
-	rewind(file);
-	fprintf(file, "%d", value);
-	if (fclose(file))
-		return -1;
-	return old;
-}
-
-static long long stat(const char *name)
-{
-	char path[64], value[64];
-
-	snprintf(path, sizeof(path), STATS "%s", name);
-	return read_file(path, value, sizeof(value)) ? -1 : atoll(value);
-}
 
 /* As the scheduler counts them; -1 if it does not. */
 static long long migrated_for_task(void)
@@ -65,43 +40,25 @@ static long long migrated_for_task(void)
 	return pages;
 }
 
-/* Ask for the node of each page, or move the pages to a node. */
-static size_t count_on(char *memory, int node, bool move)
-{
-	size_t nr = BYTES / 4096, there = 0;
-	static void *pages[BYTES / 4096];
-	static int nodes[BYTES / 4096], status[BYTES / 4096];
-
-	for (size_t i = 0; i < nr; i++) {
-		pages[i] = memory + i * 4096;
-		nodes[i] = node;
-	}
-	syscall(SYS_move_pages, 0, nr, pages, move ? nodes : NULL, status,
-		move ? MPOL_MF_MOVE : 0);
-	for (size_t i = 0; i < nr; i++)
-		there += status[i] == node;
-	return there;
-}
-
 FIXTURE(promote) {
 	char *memory;
-	int balancing;
-	int scan[3];
+	struct saved balancing;
+	struct saved scan[3];
 };
 
 FIXTURE_SETUP(promote)
 {
 	cpu_set_t first;
 
-	self->balancing = -1;
-	if (sysconf(_SC_PAGESIZE) != 4096 || stat("batches") < 0)
+	if (sysconf(_SC_PAGESIZE) != 4096 || number(STATS "batches") < 0)
 		SKIP(return, "needs mtcopy, root and pages of 4 KiB");
-	self->balancing = swap_number(BALANCING, 1);
-	if (self->balancing < 0)
+	if (access("/sys/devices/system/node/node1", F_OK))
+		SKIP(return, "needs a second node");
+	if (change_file(NUMA_BALANCING, "1", &self->balancing))
 		SKIP(return, "needs NUMA balancing");
 	/* A scan four times a second. */
 	for (int i = 0; i < 3; i++)
-		self->scan[i] = swap_number(scan_files[i], i ? 250 : 10);
+		change_file(scan_files[i], i ? "250" : "10", &self->scan[i]);
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
 	ASSERT_EQ(sched_setaffinity(0, sizeof(first), &first), 0);
@@ -111,8 +68,8 @@ FIXTURE_SETUP(promote)
 	madvise(self->memory, BYTES, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < BYTES / sizeof(size_t); i++)
 		((size_t *)self->memory)[i] = i;
-	if (count_on(self->memory, 1, true) < BYTES / 4096)
-		SKIP(return, "needs a second node");
+	ASSERT_EQ(move_pages_to(self->memory, BYTES / 4096, 4096, 1,
+				MPOL_MF_MOVE), BYTES / 4096);
 	ASSERT_EQ(write_file("reasons/numa_misplaced/migrator", "mtcopy"), 0);
 }
 
@@ -120,15 +77,13 @@ FIXTURE_TEARDOWN(promote)
 {
 	write_file("reasons/numa_misplaced/migrator", "inherit");
 	for (int i = 0; i < 3; i++)
-		if (self->scan[i] > 0)
-			swap_number(scan_files[i], self->scan[i]);
-	if (self->balancing >= 0)
-		swap_number(BALANCING, self->balancing);
+		restore_file(scan_files[i], &self->scan[i]);
+	restore_file(NUMA_BALANCING, &self->balancing);
 }
 
 TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 {
-	long long batches = stat("batches") + stat("rejected");
+	long long batches = number(STATS "batches") + number(STATS "rejected");
 	long long migrated = migrated_for_task();
 	size_t wrong = 0, arrived = 0;
 	time_t end = time(NULL) + SECONDS;
@@ -136,9 +91,9 @@ TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 	while (arrived < BYTES / 4096 * 9 / 10 && time(NULL) < end) {
 		for (size_t i = 0; i < BYTES / sizeof(size_t); i++)
 			wrong += ((size_t *)self->memory)[i] != i;
-		arrived = count_on(self->memory, 0, false);
+		arrived = move_pages_to(self->memory, BYTES / 4096, 4096, 0, 0);
 	}
-	batches = stat("batches") + stat("rejected") - batches;
+	batches = number(STATS "batches") + number(STATS "rejected") - batches;
 	TH_LOG("%zu of %lu pages in %lld batches", arrived, BYTES / 4096,
 	       batches);
 	EXPECT_EQ(wrong, 0);

@@ -15,14 +15,14 @@
 #include <time.h>
 
 #include "ferry_knobs.h"
+#include "ferry_move.h"
 
 #define MIB		1048576UL
 #define HUGE		(2 * MIB)
-#define MOVE		2		/* MPOL_MF_MOVE */
 #define SYSCALL		"reasons/syscall_or_cpuset/"
 #define SYSCALL_STATS	"stats/reasons/syscall_or_cpuset/"
 #define DAMON_STATS	"stats/reasons/damon/"
-#define DAMON		"../damon/admin/kdamonds/"
+#define DAMON		"/sys/kernel/mm/damon/admin/kdamonds/"
 #define CONTEXT		DAMON "0/contexts/0/"
 #define TARGET		CONTEXT "targets/0/"
 #define SCHEME		CONTEXT "schemes/0/"
@@ -61,26 +61,13 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* One entry for every @step bytes. Return what move_pages(2) returns. */
+/* One entry for every @step bytes. Return how many did not move, or -errno. */
 static long move(char *memory, size_t bytes, size_t step, int node)
 {
-	size_t nr = bytes / step;
-	void **pages = calloc(nr, sizeof(*pages));
-	int *nodes = calloc(nr, sizeof(*nodes));
-	int *status = calloc(nr, sizeof(*status));
-	long err = -ENOMEM;
+	long there = move_pages_to(memory, bytes / step, step, node,
+				   MPOL_MF_MOVE);
 
-	for (size_t i = 0; pages && nodes && i < nr; i++) {
-		pages[i] = memory + i * step;
-		nodes[i] = node;
-	}
-	if (pages && nodes && status)
-		err = syscall(__NR_move_pages, 0, nr, pages, nodes, status,
-			      MOVE);
-	free(pages);
-	free(nodes);
-	free(status);
-	return err;
+	return there < 0 ? there : (long)(bytes / step) - there;
 }
 
 static long move_all(char *memory, size_t bytes, int node)
@@ -91,22 +78,20 @@ static long move_all(char *memory, size_t bytes, int node)
 FIXTURE(reasons) {
 	char *memory;
 	size_t bytes;
-	char batch_max_us[32];
+	struct saved batch_max_us;
 };
 
 FIXTURE_SETUP(reasons)
 {
-	self->batch_max_us[0] = '\0';
 	if (geteuid())
 		SKIP(return, "needs root");
 	if (number(SYSCALL "batch_max_us") < 0)
 		SKIP(return, "no " ROOT SYSCALL);
 	if (access("/sys/devices/system/node/node1", F_OK))
 		SKIP(return, "needs two memory nodes");
-	ASSERT_EQ(read_file("batch_max_us", self->batch_max_us,
-			    sizeof(self->batch_max_us)), 0);
 	/* A slow machine must not end the batches early. */
-	ASSERT_EQ(write_file("batch_max_us", "1000000"), 0);
+	ASSERT_EQ(change_file("batch_max_us", "1000000", &self->batch_max_us),
+		  0);
 	self->bytes = 16 * MIB;
 	self->memory = mmap(NULL, self->bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -119,8 +104,7 @@ FIXTURE_SETUP(reasons)
 FIXTURE_TEARDOWN(reasons)
 {
 	write_file("migrator", "off");
-	if (self->batch_max_us[0])
-		write_file("batch_max_us", self->batch_max_us);
+	restore_file("batch_max_us", &self->batch_max_us);
 	write_file(SYSCALL "migrator", "inherit");
 	write_file("reasons/compaction/migrator", "inherit");
 	write_file(SYSCALL "max_bytes_per_s", "0");
@@ -151,59 +135,70 @@ TEST_F(reasons, values)
 		  -ENOENT);
 }
 
+/* The pages that moved for any reason. */
+static long long count_all(struct __test_metadata *_metadata)
+{
+	long long sum = 0;
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		snprintf(path, sizeof(path), "stats/reasons/%s/moved_pages",
+			 reasons[i]);
+		EXPECT_GE(number(path), 0);
+		sum += number(path);
+	}
+	return sum;
+}
+
 /* Every page that the kernel counts as migrated has a reason. */
 TEST_F_TIMEOUT(reasons, pages_add_up, 600)
 {
-	long long before, sum = 0, after, moved;
-	char path[128];
+	long long before, sum, after, moved;
 
 	moved = number(SYSCALL_STATS "moved_pages");
 	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
 	moved = number(SYSCALL_STATS "moved_pages") - moved;
 	EXPECT_GE(moved, self->bytes / sysconf(_SC_PAGESIZE));
 
-	before = event("pgmigrate_success");
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-		snprintf(path, sizeof(path), "stats/reasons/%s/moved_pages",
-			 reasons[i]);
-		ASSERT_GE(number(path), 0);
-		sum += number(path);
+	/* The kernel counts a batch in one place after the other. */
+	for (int i = 0; i < 20; i++) {
+		before = event("pgmigrate_success");
+		sum = count_all(_metadata);
+		after = event("pgmigrate_success");
+		if (sum >= before && sum <= after)
+			break;
+		usleep(50000);
 	}
-	after = event("pgmigrate_success");
 	EXPECT_GE(sum, before);
 	EXPECT_LE(sum, after);
 }
 
-/* Leave holes that compaction fills. */
-static void compact(char *memory, size_t bytes)
+/* Leave holes that compaction fills. Return whether it moved many pages. */
+static bool compact(char *memory, size_t bytes)
 {
+	long long moved = number("stats/reasons/compaction/moved_pages");
 	size_t page = sysconf(_SC_PAGESIZE);
-	int fd = open("/proc/sys/vm/compact_memory", O_WRONLY);
 
 	for (size_t i = 0; i < bytes; i += 2 * page)
 		madvise(memory + i, page, MADV_DONTNEED);
-	if (fd >= 0) {
-		if (write(fd, "1", 1) != 1)
-			perror("compact_memory");
-		close(fd);
-	}
+	write_file("/proc/sys/vm/compact_memory", "1");
+	return number("stats/reasons/compaction/moved_pages") >= moved + 512;
 }
 
 /* Two migrators at once: each copies for its own reason and for no other. */
 TEST_F_TIMEOUT(reasons, migrators_at_once, 600)
 {
-	long long moved = number("stats/reasons/compaction/moved_pages");
 	long long ours = number("stats/kernel/syscall_or_cpuset/folios");
 	long long theirs = number("stats/kernel/compaction/folios");
 
 	ASSERT_EQ(write_file("migrator", "kernel"), 0);
 	ASSERT_EQ(write_file(SYSCALL "migrator", "off"), 0);
 	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
-	EXPECT_EQ(number("stats/kernel/syscall_or_cpuset/folios"), ours);
-	compact(self->memory, self->bytes);
-	if (number("stats/reasons/compaction/moved_pages") < moved + 512)
+	/* Asserted: a test that is skipped later forgets what it expected. */
+	ASSERT_EQ(number("stats/kernel/syscall_or_cpuset/folios"), ours);
+	if (!compact(self->memory, self->bytes))
 		SKIP(return, "compaction moved too little");
-	EXPECT_GT(number("stats/kernel/compaction/folios"), theirs);
+	ASSERT_GT(number("stats/kernel/compaction/folios"), theirs);
 
 	ASSERT_EQ(write_file(SYSCALL "migrator", "kernel"), 0);
 	ASSERT_EQ(write_file("migrator", "off"), 0);
@@ -211,8 +206,9 @@ TEST_F_TIMEOUT(reasons, migrators_at_once, 600)
 	memset(self->memory, 1, self->bytes);
 	ASSERT_EQ(move_all(self->memory, self->bytes, 0), 0);
 	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
-	EXPECT_GT(number("stats/kernel/syscall_or_cpuset/folios"), ours);
-	compact(self->memory, self->bytes);
+	ASSERT_GT(number("stats/kernel/syscall_or_cpuset/folios"), ours);
+	if (!compact(self->memory, self->bytes))
+		SKIP(return, "compaction moved too little");
 	EXPECT_EQ(number("stats/kernel/compaction/folios"), theirs);
 }
 
@@ -314,11 +310,15 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 600)
 	size_t bytes = 4 * MIB;
 	char *memory = map_huge(MOVERS * bytes);
 	double rate = 0, possible;
+	long long slept;
 
 	if (!memory)
 		SKIP(return, "needs THP");
 	memset(memory, 1, MOVERS * bytes);
 	possible = move_together(memory, bytes, 2);
+	if (possible < 1.2 * limit)
+		SKIP(return, "too slow: %.0f MiB/s", possible / MIB);
+	slept = number(SYSCALL_STATS "throttled_us");
 	ASSERT_EQ(write_file(SYSCALL "max_bytes_per_s", "67108864"), 0);
 	/* The machine may have been busy: one of three must reach the limit. */
 	for (int i = 0; i < 3 && rate < 0.8 * limit; i++) {
@@ -328,6 +328,7 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 600)
 		ASSERT_GT(rate, 0);
 		EXPECT_LE(rate, 1.05 * limit);
 	}
+	EXPECT_GT(number(SYSCALL_STATS "throttled_us"), slept);
 	/* A slow machine cannot do it. */
 	if (possible > 3 * limit)
 		EXPECT_GE(rate, 0.8 * limit);
@@ -473,20 +474,6 @@ TEST_F_TIMEOUT(reasons, limit_of_damon, 600)
 	write_file("reasons/damon/max_bytes_per_s", "0");
 }
 
-static bool sleeps(pid_t pid)
-{
-	char path[64], line[512] = "", *state = NULL;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "r");
-	if (file && fgets(line, sizeof(line), file))
-		state = strrchr(line, ')');
-	if (file)
-		fclose(file);
-	return state && state[2] == 'D';
-}
-
 /*
  * How many folios of a process are locked, not on the LRU, or not known, of
  * those at every @step bytes.
@@ -523,10 +510,11 @@ static bool held_while_asleep(pid_t pid, char *memory, size_t bytes,
 {
 	long long moved = number(SYSCALL_STATS "moved_pages");
 
-	if (!sleeps(pid))
+	if (state_of(pid) != 'D')
 		return false;
 	*count = held(pid, memory, bytes, HUGE);
-	return sleeps(pid) && moved == number(SYSCALL_STATS "moved_pages");
+	return state_of(pid) == 'D' &&
+	       moved == number(SYSCALL_STATS "moved_pages");
 }
 
 /* A task that waits holds nothing, and dies at once. */
@@ -593,7 +581,7 @@ TEST_F_TIMEOUT(reasons, limit_frees_the_dead, 600)
 	start = seconds();
 	EXPECT_EQ(syscall(__NR_migrate_pages, child, 64, &from, &to), -1);
 	EXPECT_EQ(errno, ESRCH);
-	EXPECT_LT(seconds() - start, 8);
+	EXPECT_LT(seconds() - start, 12);
 	EXPECT_EQ(waitpid(killer, NULL, 0), killer);
 	EXPECT_EQ(waitpid(child, NULL, 0), child);
 	close(ready[0]);

@@ -20,12 +20,14 @@
 #include <unistd.h>
 
 #include "ferry_knobs.h"
+#include "ferry_move.h"
 
 #define HUGE_SIZE	(2UL << 20)
 #define FOLIOS		8
 #define SIZE		(FOLIOS * HUGE_SIZE)
-#define MPOL_MF_MOVE	2
 #define TURNS		300
+#define MOST_TURNS	6000
+#define BATCHES		10
 #define READERS		2
 #define KPF_THP		(UINT64_C(1) << 22)
 
@@ -90,19 +92,7 @@ static bool is_huge(char *address)
 /* Move the first page of each folio, and with it the folio. */
 static long move_to(int node)
 {
-	int nodes[FOLIOS], status[FOLIOS];
-	void *pages[FOLIOS];
-	long there = 0;
-
-	for (int i = 0; i < FOLIOS; i++) {
-		pages[i] = memory() + i * HUGE_SIZE;
-		nodes[i] = node;
-		status[i] = -1;
-	}
-	syscall(SYS_move_pages, 0, FOLIOS, pages, nodes, status, MPOL_MF_MOVE);
-	for (int i = 0; i < FOLIOS; i++)
-		there += status[i] == node;
-	return there;
+	return move_pages_to(memory(), FOLIOS, HUGE_SIZE, node, MPOL_MF_MOVE);
 }
 
 static void *move_all_the_time(void *unused)
@@ -144,18 +134,15 @@ static void *read_all_the_time(void *unused)
 
 FIXTURE(thp) {
 	char *area;
-	char before[256];
-	char balancing[16];
-	char batch_max_us[32];
+	struct saved migrator;
+	struct saved balancing;
+	struct saved batch_max_us;
 };
 
 FIXTURE_SETUP(thp)
 {
 	struct sigaction action = { .sa_handler = on_segv };
 
-	self->before[0] = '\0';
-	self->balancing[0] = '\0';
-	self->batch_max_us[0] = '\0';
 	self->area = mmap(NULL, 2 * SIZE + HUGE_SIZE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(self->area, MAP_FAILED);
@@ -170,26 +157,20 @@ FIXTURE_SETUP(thp)
 		SKIP(return, "no huge page, or not root");
 	if (move_to(1) < FOLIOS)
 		SKIP(return, "needs two nodes with memory");
-	ASSERT_EQ(read_file("migrator", self->before, sizeof(self->before)), 0);
-	if (write_file("migrator", "mtcopy"))
+	if (change_file("migrator", "mtcopy", &self->migrator))
 		SKIP(return, "a batch has one huge folio without mtcopy");
 	/* It isolates folios that a test wants to move. */
-	read_file(NUMA_BALANCING, self->balancing, sizeof(self->balancing));
-	write_file(NUMA_BALANCING, "0");
-	ASSERT_EQ(read_file("batch_max_us", self->batch_max_us,
-			    sizeof(self->batch_max_us)), 0);
+	change_file(NUMA_BALANCING, "0", &self->balancing);
 	/* A busy machine must not end the batches early. */
-	ASSERT_EQ(write_file("batch_max_us", "1000000"), 0);
+	ASSERT_EQ(change_file("batch_max_us", "1000000", &self->batch_max_us),
+		  0);
 }
 
 FIXTURE_TEARDOWN(thp)
 {
-	if (self->before[0])
-		write_file("migrator", selected(self->before));
-	if (self->balancing[0])
-		write_file(NUMA_BALANCING, self->balancing);
-	if (self->batch_max_us[0])
-		write_file("batch_max_us", self->batch_max_us);
+	restore_file("migrator", &self->migrator);
+	restore_file(NUMA_BALANCING, &self->balancing);
+	restore_file("batch_max_us", &self->batch_max_us);
 	munmap(self->area, 2 * SIZE + HUGE_SIZE);
 }
 
@@ -224,15 +205,27 @@ TEST_F_TIMEOUT(thp, one_flush_for_a_batch, 600)
 	EXPECT_LT(best, FOLIOS);
 }
 
+/*
+ * Whether a test is over: after its turns, if many folios have moved in batches
+ * since @folios was their count. mtcopy rejects batches while no CPU is idle.
+ */
+static bool is_over(int turn, long long folios)
+{
+	return turn >= MOST_TURNS ||
+	       (turn >= TURNS &&
+		number("stats/mtcopy/folios") >= folios + BATCHES * FOLIOS);
+}
+
 /* Forbid writes with @forbid and allow them again with @allow, many times. */
 static void check_races(struct __test_metadata *_metadata,
 			int (*forbid)(void), int (*allow)(void))
 {
+	long long folios = number("stats/mtcopy/folios");
 	pthread_t mover, writer;
 
 	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
 	ASSERT_EQ(pthread_create(&writer, NULL, write_all_the_time, NULL), 0);
-	for (int i = 0; i < TURNS; i++) {
+	for (int i = 0; !is_over(i, folios); i++) {
 		usleep(1000);
 		ASSERT_EQ(forbid(), 0);
 		shared.forbidden++;
@@ -245,6 +238,7 @@ static void check_races(struct __test_metadata *_metadata,
 	pthread_join(writer, NULL);
 	EXPECT_EQ(shared.violations, 0);
 	EXPECT_GT(shared.writes, 0);
+	EXPECT_GE(number("stats/mtcopy/folios"), folios + BATCHES * FOLIOS);
 }
 
 static int protect(void)
@@ -287,11 +281,12 @@ TEST_F_TIMEOUT(thp, mremap_flushes, 600)
 /* MADV_DONTNEED leaves out a PMD that it reads as none. */
 TEST_F_TIMEOUT(thp, dontneed_drops, 600)
 {
+	long long folios = number("stats/mtcopy/folios");
 	pthread_t mover;
 	long kept = 0;
 
 	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
-	for (int i = 0; i < TURNS; i++) {
+	for (int i = 0; !is_over(i, folios); i++) {
 		for (size_t at = 0; at < SIZE; at += HUGE_SIZE)
 			memory()[at] = 1;
 		ASSERT_EQ(madvise(memory(), SIZE, MADV_DONTNEED), 0);
@@ -301,6 +296,7 @@ TEST_F_TIMEOUT(thp, dontneed_drops, 600)
 	shared.stop = true;
 	pthread_join(mover, NULL);
 	EXPECT_EQ(kept, 0);
+	EXPECT_GE(number("stats/mtcopy/folios"), folios + BATCHES * FOLIOS);
 }
 
 TEST_HARNESS_MAIN
