@@ -466,7 +466,7 @@ unsigned int __ferry_migrate_runs(struct list_head *from,
 	unsigned int part = gather->active ? UINT_MAX : ferry_flush_folios();
 	LIST_HEAD(sorted);
 
-	batch.counts[FERRY_RUN_UNSUPPORTED] = ferry_sort_runs(from, &sorted);
+	ferry_sort_runs(from, &sorted, batch.counts);
 	if (gather->active)
 		ferry_alloc_batch(&batch, &sorted);
 	while (!list_empty(&sorted) && ferry_unmap_next(&batch, &sorted)) {

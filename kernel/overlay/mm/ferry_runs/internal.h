@@ -78,7 +78,8 @@ extern atomic64_t ferry_run_stats[FERRY_RUN_NR_STATS];
 void ferry_run_count(const unsigned int *counts);
 
 /* sort.c */
-unsigned int ferry_sort_runs(struct list_head *from, struct list_head *sorted);
+void ferry_sort_runs(struct list_head *from, struct list_head *sorted,
+		     unsigned int *counts);
 
 /* walk.c */
 typedef void (*ferry_walk_t)(struct ferry_run *run, struct vm_area_struct *vma,

@@ -59,19 +59,26 @@ static struct ferry_bin *ferry_find_bin(struct ferry_bin *bins,
  * ferry_sort_runs() - take the folios that may be in runs, each run together
  * @from:	the batch; keeps the other folios
  * @sorted:	receives those folios
+ * @counts:	counts the base pages that stay in @from, by their cause
  *
  * Context: any; the caller owns both lists.
- * Return: number of base pages that stay in @from.
  */
-unsigned int ferry_sort_runs(struct list_head *from, struct list_head *sorted)
+void ferry_sort_runs(struct list_head *from, struct list_head *sorted,
+		     unsigned int *counts)
 {
 	struct ferry_bin bins[FERRY_BINS] __uninitialized, *bin = NULL;
-	unsigned int i, nr = 0, left = 0;
 	struct folio *folio, *next;
+	unsigned int i, nr = 0;
 
 	list_for_each_entry_safe(folio, next, from, lru) {
-		if (folio_test_locked(folio) || !ferry_run_eligible(folio)) {
-			left += !folio_test_large(folio);
+		if (folio_test_large(folio))
+			continue;
+		if (folio_test_locked(folio) || folio_test_writeback(folio)) {
+			counts[FERRY_RUN_BUSY]++;
+			continue;
+		}
+		if (!ferry_run_eligible(folio)) {
+			counts[FERRY_RUN_UNSUPPORTED]++;
 			continue;
 		}
 		bin = ferry_find_bin(bins, bin, &nr, folio, sorted);
@@ -79,5 +86,4 @@ unsigned int ferry_sort_runs(struct list_head *from, struct list_head *sorted)
 	}
 	for (i = 0; i < min(nr, FERRY_BINS); i++)
 		list_splice_tail(&bins[i].folios, sorted);
-	return left;
 }
