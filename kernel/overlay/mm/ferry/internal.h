@@ -140,6 +140,7 @@ bool ferry_has_rate_limit(enum migrate_reason reason);
 void ferry_set_rate_limit(enum migrate_reason reason, unsigned long max);
 u64 ferry_slept_ns(enum migrate_reason reason);
 void ferry_charge(enum migrate_reason reason, u64 bytes);
+s64 ferry_pause_ns(enum migrate_reason reason);
 bool ferry_must_wait(enum migrate_reason reason);
 
 /* limits.c */

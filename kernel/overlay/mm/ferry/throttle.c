@@ -21,7 +21,9 @@
  * is never divided, and one that is divided goes on behind the last huge page.
  *
  * A worker has no limit, but is charged: other tasks wait for it. That of
- * cpusets holds up each task that writes cpuset.mems, unkillably.
+ * cpusets holds up each task that writes cpuset.mems, unkillably. A call that
+ * began without a limit is not divided, and is charged at its end. Either may
+ * be charged for hours, so no charge sets a time later than FERRY_DEBT_NS.
  *
  * Tasks that write to DAMON's files wait for kdamond, unkillably too, so it
  * does not sleep. ferry_must_skip() tells it to skip the schemes that migrate,
@@ -56,6 +58,8 @@
 /* A changed limit is noticed after this time, at the latest. */
 #define FERRY_PAUSE_NS		(100 * NSEC_PER_MSEC)
 #define FERRY_BURST_NS		(100 * NSEC_PER_MSEC)
+/* A slice takes longer only if the limit is a few folios a minute. */
+#define FERRY_DEBT_NS		(60 * NSEC_PER_SEC)
 /* A longer pause is for a slice that was too large. */
 #define FERRY_LONG_PAUSE_NS	(400 * NSEC_PER_MSEC)
 #define FERRY_SHORT_PAUSE_NS	(100 * NSEC_PER_MSEC)
@@ -157,7 +161,7 @@ u64 ferry_slept_ns(enum migrate_reason reason)
 void ferry_charge(enum migrate_reason reason, u64 bytes)
 {
 	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
-	s64 old, new, burst;
+	s64 old, new, now, burst;
 	unsigned long max;
 
 	do {
@@ -167,14 +171,24 @@ void ferry_charge(enum migrate_reason reason, u64 bytes)
 		if (!max)
 			return;
 		burst = max(READ_ONCE(limit->burst_ns), FERRY_BURST_NS);
-		new = max(old, (s64)ktime_get_ns() - burst) +
+		now = ktime_get_ns();
+		new = max(old, now - burst) +
 		      mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, max);
+		new = min(new, max(old, now + FERRY_DEBT_NS));
 	} while (atomic64_cmpxchg(&limit->due, old, new) != old);
 }
 
-/* Return how long a task must sleep now. */
-static s64 ferry_pause_ns(const struct ferry_rate_limit *limit)
+/**
+ * ferry_pause_ns() - how long ferry_throttle() would sleep
+ * @reason: the reason
+ *
+ * Context: any.
+ * Return: nanoseconds, 0 or less if it would not.
+ */
+s64 ferry_pause_ns(enum migrate_reason reason)
 {
+	const struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
+
 	if (!READ_ONCE(limit->max_bytes_per_s) ||
 	    current->flags & PF_WQ_WORKER)
 		return 0;
@@ -190,7 +204,7 @@ static s64 ferry_pause_ns(const struct ferry_rate_limit *limit)
  */
 bool ferry_must_wait(enum migrate_reason reason)
 {
-	return ferry_pause_ns(&ferry_rate_limits[reason]) > 0;
+	return ferry_pause_ns(reason) > 0;
 }
 
 /* Schemes with different intervals share the burst, of the longest of them. */
@@ -230,7 +244,7 @@ int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm)
 	s64 ns;
 
 	might_sleep();
-	while ((ns = ferry_pause_ns(limit)) > 0 &&
+	while ((ns = ferry_pause_ns(reason)) > 0 &&
 	       !fatal_signal_pending(current) && !ferry_is_dead(mm)) {
 		pause = ns_to_ktime(min(ns, FERRY_PAUSE_NS));
 		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
@@ -246,10 +260,9 @@ int __ferry_throttle(enum migrate_reason reason, struct mm_struct *mm)
 unsigned long __ferry_slice_next(struct ferry_slice *slice,
 				 enum migrate_reason reason, unsigned long nr)
 {
-	struct ferry_rate_limit *limit = &ferry_rate_limits[reason];
-	s64 ns = ferry_pause_ns(limit);
+	s64 ns = ferry_pause_ns(reason);
 
-	if (!READ_ONCE(limit->max_bytes_per_s))
+	if (!ferry_get_rate_limit(reason))
 		return nr;
 	if (!slice->nr)
 		slice->nr = FERRY_FIRST_SLICE;

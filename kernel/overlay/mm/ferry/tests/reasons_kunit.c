@@ -14,7 +14,7 @@
 
 #include "../internal.h"
 
-#define FOLIOS	32
+#define FOLIOS	64
 
 static int enabled;
 
@@ -230,6 +230,18 @@ static void limit_is_obeyed(struct kunit *test)
 	ferry_charge(MR_SYSCALL, SZ_1G);
 	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
 	KUNIT_EXPECT_FALSE(test, ferry_must_wait(MR_SYSCALL));
+	ferry_set_rate_limit(MR_SYSCALL, 0);
+}
+
+/* However much moved without a look at the limit. */
+static void limit_has_longest_debt(struct kunit *test)
+{
+	ferry_set_rate_limit(MR_SYSCALL, SZ_1M);
+	ferry_charge(MR_SYSCALL, 16ULL * SZ_1G);
+	KUNIT_EXPECT_LE(test, ferry_pause_ns(MR_SYSCALL), 60 * NSEC_PER_SEC);
+	ferry_charge(MR_SYSCALL, 16ULL * SZ_1G);
+	KUNIT_EXPECT_LE(test, ferry_pause_ns(MR_SYSCALL), 60 * NSEC_PER_SEC);
+	KUNIT_EXPECT_GT(test, ferry_pause_ns(MR_SYSCALL), 30 * NSEC_PER_SEC);
 	ferry_set_rate_limit(MR_SYSCALL, 0);
 }
 
@@ -466,6 +478,7 @@ static struct kunit_case reasons_cases[] = {
 	KUNIT_CASE(reasons_unregister),
 	KUNIT_CASE(reasons_long_lists),
 	KUNIT_CASE(limit_is_obeyed),
+	KUNIT_CASE(limit_has_longest_debt),
 	KUNIT_CASE(limit_spares_workers),
 	KUNIT_CASE(limit_frees_the_dead),
 	KUNIT_CASE(slice_follows_pause),
