@@ -19,7 +19,7 @@
  *
  * The first two bound the list that migrate_pages() cuts. The third is known
  * when the first destination is allocated. A reason has one migrator at a time,
- * so no rate is that of two.
+ * so no rate is that of two, unless a client uses another one for that reason.
  *
  * A batch may always have as many bytes as without a migrator, which is also
  * the limit before the first batch between two nodes has been measured.
@@ -33,7 +33,8 @@
  * expects the same of the next one (@serial of struct ferry_batch), the next
  * FERRY_REST_LISTS lists that this CPU migrates go without it: on a busy
  * machine, or with one thread, migration then costs no more than when off. A
- * list that is smaller than batch_min_bytes goes without it, too.
+ * list that is smaller than batch_min_bytes goes without it, too. By default
+ * that is what mtcopy wants for a second CPU.
  *
  * The limits are single words and are read without a lock. A batch that sees
  * an old value is the same as a batch that began before the write.
@@ -47,7 +48,7 @@
 
 #include "internal.h"
 
-unsigned long ferry_batch_min_bytes = SZ_64K;
+unsigned long ferry_batch_min_bytes = SZ_256K;
 /* 16 folios of 2 MiB, or as many of 64 KiB as FERRY_BATCH_FOLIOS allows. */
 unsigned long ferry_batch_max_bytes = SZ_32M;
 /* A page fault on a migrating folio waits about as long as for a disk read. */
@@ -201,8 +202,9 @@ static bool ferry_is_larger(const struct list_head *from, size_t than)
  * ferry_may_gain() - decide whether the migrator is used for a list
  * @from: folios to migrate
  *
- * A list that is larger than without a migrator was made before a rest began,
- * or by a task that has changed its CPU since. It must not be one batch.
+ * A list that is larger than without a migrator must not be one batch, which
+ * it would be without gathering. It was made before a rest began, or by a task
+ * that has changed its CPU since, or batch_min_bytes is larger.
  *
  * Context: any.
  * Return: false if the list is to be migrated as without a migrator.
@@ -210,10 +212,10 @@ static bool ferry_is_larger(const struct list_head *from, size_t than)
 bool ferry_may_gain(const struct list_head *from)
 {
 	size_t min = READ_ONCE(ferry_batch_min_bytes);
+	bool small = min && !ferry_is_larger(from, min - 1);
 
-	if (min && !ferry_is_larger(from, min - 1))
-		return false;
-	return !ferry_rests() || ferry_is_larger(from, FERRY_STOCK_BYTES);
+	return !(small || ferry_rests()) ||
+	       ferry_is_larger(from, FERRY_STOCK_BYTES);
 }
 
 /**

@@ -6,7 +6,9 @@
  * divided into chunks, and each CPU claims the next chunk when it has copied
  * the last: a fast CPU copies more, and a helper that never gets a CPU copies
  * nothing and delays nothing. A helper leaves when its CPU has another task to
- * run.
+ * run. Such a task may be a worker: WQ_CPU_INTENSIVE lets the workqueue run
+ * other works of high priority on the CPU, as those of the block layer, while
+ * the helper copies.
  *
  * If no other CPU is idle, mtcopy rejects the batch: to copy it here would gain
  * nothing over the copy in the move phase. The exception are non-temporal
@@ -340,9 +342,12 @@ EXPORT_SYMBOL_GPL(ferry_mtcopy_end);
 int mtcopy_copy(struct ferry_batch *batch)
 {
 	struct mtcopy_job *job = ferry_mtcopy_begin(batch, MTCOPY_MAX_HELPERS);
-	bool gains = job && (job->nr_helpers || job->nontemporal);
+	bool alone = !job || !job->nr_helpers;
+	bool gains = job && (!alone || job->nontemporal);
 
-	batch->serial = !job || !job->nr_helpers;
+	/* A batch too small for a helper says nothing about the next one. */
+	batch->serial = alone &&
+			(gains || batch->bytes >= MTCOPY_HELPER_BYTES);
 	if (gains)
 		ferry_mtcopy_start(job);
 	if (job)
@@ -381,7 +386,8 @@ static int __init mtcopy_init(void)
 	if (err)
 		return err;
 	err = -ENOMEM;
-	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_PERCPU | WQ_HIGHPRI, 0);
+	mtcopy_wq = alloc_workqueue("ferry_mtcopy", WQ_PERCPU | WQ_HIGHPRI |
+				    WQ_CPU_INTENSIVE, 0);
 	if (!mtcopy_wq)
 		goto free_jobs;
 	mtcopy_calibrate();

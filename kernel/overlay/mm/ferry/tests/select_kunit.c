@@ -187,6 +187,7 @@ static void rests_without_gain(struct kunit *test)
 static void rest_excludes_large_lists(struct kunit *test)
 {
 	unsigned int i, order = min(MAX_PAGE_ORDER, 9);
+	unsigned long min = ferry_batch_min_bytes;
 	struct ferry_batch *batch;
 	LIST_HEAD(folios);
 
@@ -197,6 +198,9 @@ static void rest_excludes_large_lists(struct kunit *test)
 	batch->serial = true;
 	ferry_gained_nothing(batch);
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	WRITE_ONCE(ferry_batch_min_bytes, SZ_1G);
+	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	WRITE_ONCE(ferry_batch_min_bytes, min);
 	free_folios(&folios);
 	ferry_rates_forget(MR_SYSCALL);
 }
