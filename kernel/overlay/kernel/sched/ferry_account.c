@@ -9,11 +9,13 @@
  * The time is charged once. The CPUs' own statistics have it already, as time
  * of the kernel threads, which are in the root cgroup. So the machine's times
  * in /proc/stat, and with them the cpu.stat of the root cgroup, stay as they
- * are.
+ * are. The exception is cpuacct.usage of the root cgroup, of version 1: it is
+ * the sum of what is charged, and has the time twice.
  *
- * The scheduler does not see the charge: it changes neither the task's virtual
- * run time nor the runtime that cpu.max leaves to its cgroup. So cpu.max does
- * not stop helpers. They use idle CPUs only.
+ * The charge changes neither the task's virtual run time nor the runtime that
+ * cpu.max leaves to its cgroup. So cpu.max does not stop helpers. They use idle
+ * CPUs only. NUMA balancing, whose scans follow the task's run time, scans the
+ * task a little more often.
  *
  * Locking: the lock of the task's run queue. update_curr() holds it when it
  * changes these times, on other CPUs, too, and the tick changes the rest of
