@@ -23,6 +23,7 @@ echo "1..4"
 [ $? -eq 5 ] && [ "$(number status)" = 5 ]
 report "the command's status" $? "the line has $(number status)"
 for defer in 0 1; do
+	rm -f count.json
 	"$counter" --output count.json --defer-flush $defer -- "$@" 2>&1 | sed 's/^/# /'
 	sed 's/^/# /' count.json
 	[ "$(number status)" = 0 ] && [ "$(number pgmigrate_success)" -gt 0 ]

@@ -64,6 +64,9 @@ report "the module loads" $? "insmod says so"
 echo 64 >$knobs/channels
 # On a busy host an emulated engine may be silent for longer than the second that a real one is given.
 echo 20000 >$knobs/timeout_ms
+# What others move would be counted, too.
+echo off >$sysfs/reasons/compaction/migrator
+echo off >$sysfs/reasons/numa_misplaced/migrator
 echo dcbm >$sysfs/migrator
 report "dcbm is selected" $? "is there an engine?"
 sed 's/^/# /' $channels

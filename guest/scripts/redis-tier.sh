@@ -7,7 +7,7 @@
 #
 # SERVER and BENCHMARK are shell commands. Each group has KEYS keys, and values of BYTES each. The load is one client
 # that reads REQUESTS random keys of the group with the number $SHIFT, modulo GROUPS, one after the other, so that each
-# request that waits counts. COMMAND gets the options --pid and --command. Exit status: COMMAND's, or 4 if the server
+# request that waits counts. COMMAND gets the options --pid and --command. Exit status: COMMAND's, or 1 if the server
 # does not start.
 set -u
 

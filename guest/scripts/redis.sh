@@ -6,7 +6,7 @@
 #
 # SERVER and BENCHMARK are shell commands. Values have BYTES each. The load is one client that writes REQUESTS random
 # keys, one after the other, so that each request that waits counts. COMMAND gets the options --pid and --command. Exit
-# status: COMMAND's, or 4 if the server does not start.
+# status: COMMAND's, or 1 if the server does not start.
 set -u
 
 # shellcheck source=guest/scripts/redis-start.sh

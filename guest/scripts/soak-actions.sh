@@ -46,13 +46,13 @@ memory_hotplug() {
 # A group writes more than it may have in memory. It is removed before its file is, and so are its last charges.
 cgroup_removal() {
 	bytes=12582912
-	mkdir "$cgroup/pressure"
-	echo 8M >"$cgroup/pressure/memory.max"
+	mkdir "$cgroup/pressure" && echo 8M >"$cgroup/pressure/memory.max" || return 1
 	(
-		echo 0 >"$cgroup/pressure/cgroup.procs"
+		echo 0 >"$cgroup/pressure/cgroup.procs" || exit 1
 		yes "$successes" | head -c $bytes >"$work/file"
 	)
-	rmdir "$cgroup/pressure"
+	written=$?
+	rmdir "$cgroup/pressure" && [ $written -eq 0 ] || return 1
 	yes "$successes" | head -c $bytes | cmp - "$work/file" || echo "a file of a removed group" >>"$work/wrong"
 	rm "$work/file"
 }

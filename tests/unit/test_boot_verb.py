@@ -54,8 +54,12 @@ def test_output_is_shown_while_the_guest_runs(no_build: Path, monkeypatch: pytes
     def guest(share: Path) -> None:
         with (share / verb.OUTPUT).open("wb", buffering=0) as out:
             out.write(b"first \xff\n")
-            time.sleep(4 * verb.LOOK_S)
-            early.append(capfdbinary.readouterr().out)
+            deadline = time.monotonic() + 10
+            shown = b""
+            while not shown and time.monotonic() < deadline:
+                time.sleep(verb.LOOK_S)
+                shown = capfdbinary.readouterr().out
+            early.append(shown)
             out.write(b"last, without a newline")
 
     pretend_boot(monkeypatch, guest, status=7)
@@ -115,11 +119,21 @@ def on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: bytes)
     monkeypatch.setattr(pty, "STDIN_FILENO", ours)
     monkeypatch.setattr(pty, "STDOUT_FILENO", ours)
     monkeypatch.setattr(shell.shutil, "get_terminal_size", lambda: os.terminal_size((132, 43)))
-    threading.Timer(0.5, os.write, (user, typed)).start()
-    status = shell.on_terminal(["sh", "-c", GUEST], tmp_path / "console.log")
+    log = tmp_path / "console.log"
+
+    def type_when_asked() -> None:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and not (log.exists() and b"in " in log.read_bytes()):
+            time.sleep(0.02)
+        os.write(user, typed)
+
+    typist = threading.Thread(target=type_when_asked)
+    typist.start()
+    status = shell.on_terminal(["sh", "-c", GUEST], log)
+    typist.join()
     os.close(ours)
     os.close(user)
-    return status, (tmp_path / "console.log").read_bytes()
+    return status, log.read_bytes()
 
 
 def test_the_guest_has_the_users_terminal_and_all_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
