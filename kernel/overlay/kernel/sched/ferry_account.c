@@ -10,7 +10,7 @@
  * of the kernel threads, which are in the root cgroup. So the machine's times
  * in /proc/stat, and with them the cpu.stat of the root cgroup, stay as they
  * are. The exception is cpuacct.usage of the root cgroup, of version 1: it is
- * the sum of what is charged, and has the time twice.
+ * the sum of all charges, and has the time twice.
  *
  * The charge changes neither the task's virtual run time nor the runtime that
  * cpu.max leaves to its cgroup. So cpu.max does not stop helpers. They use idle

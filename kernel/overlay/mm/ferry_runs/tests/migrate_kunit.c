@@ -275,6 +275,26 @@ static void first_is_unmapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, caller.allocated - caller.put, PAGES - 1);
 }
 
+/* The counters tell a page that is in use from one that no run may have. */
+static void locked_is_busy(struct kunit *test)
+{
+	unsigned int counts[FERRY_RUN_NR_STATS] = {};
+	unsigned long start = new_pages(test);
+	struct folio *first;
+	LIST_HEAD(folios);
+	LIST_HEAD(sorted);
+
+	ferry_test_isolate_all(test, start, &folios);
+	first = list_first_entry(&folios, struct folio, lru);
+	folio_lock(first);
+	ferry_sort_runs(&folios, &sorted, counts);
+	folio_unlock(first);
+	KUNIT_EXPECT_EQ(test, counts[FERRY_RUN_BUSY], 1);
+	KUNIT_EXPECT_EQ(test, counts[FERRY_RUN_UNSUPPORTED], 0);
+	list_splice(&sorted, &folios);
+	putback_movable_pages(&folios);
+}
+
 static unsigned int count_on_node(struct kunit *test, unsigned long start,
 				  int nid)
 {
@@ -750,6 +770,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(flush_after_gather_ends),
 	KUNIT_CASE(flush_at_once),
 	KUNIT_CASE(first_is_unmapped),
+	KUNIT_CASE(locked_is_busy),
 	KUNIT_CASE(no_node_is_the_own),
 	KUNIT_CASE(allocation_fails),
 	KUNIT_CASE(pinned_stay),

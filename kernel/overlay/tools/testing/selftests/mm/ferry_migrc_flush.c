@@ -123,7 +123,7 @@ TEST_F_TIMEOUT(deferred, compaction_for_huge_pages_drains, 600)
 	flushes = number("migrc/counters/flushed_compaction") - flushes;
 	ptes = number("migrc/counters/ptes") - ptes;
 	munmap(memory, bytes);
-	/* Not expected: what is skipped would pass for it. */
+	/* Asserted: a skip would replace a failed expectation. */
 	ASSERT_EQ(restore_file(HUGE_PAGES, &huge), 0);
 	ASSERT_EQ(restore_file(VM "compaction_proactiveness", &proactiveness),
 		  0);

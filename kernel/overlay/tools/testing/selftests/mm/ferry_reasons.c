@@ -194,7 +194,7 @@ TEST_F_TIMEOUT(reasons, migrators_at_once, 600)
 	ASSERT_EQ(write_file("migrator", "kernel"), 0);
 	ASSERT_EQ(write_file(SYSCALL "migrator", "off"), 0);
 	ASSERT_EQ(move_all(self->memory, self->bytes, 1), 0);
-	/* Asserted: a test that is skipped later forgets what it expected. */
+	/* Asserted: a skip would replace a failed expectation. */
 	ASSERT_EQ(number("stats/kernel/syscall_or_cpuset/folios"), ours);
 	if (!compact(self->memory, self->bytes))
 		SKIP(return, "compaction moved too little");

@@ -178,7 +178,8 @@ static int swap_on(void)
 	if (err)
 		return err;
 	fd = open("/dev/zram0", O_WRONLY);
-	if (fd < 0 || pwrite(fd, header, sizeof(header), 1024) != sizeof(header) ||
+	if (fd < 0 ||
+	    pwrite(fd, header, sizeof(header), 1024) != sizeof(header) ||
 	    pwrite(fd, "SWAPSPACE2", 10, page_size - 10) != 10)
 		err = -EIO;
 	close(fd);

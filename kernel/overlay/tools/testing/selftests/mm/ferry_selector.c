@@ -192,8 +192,8 @@ static void check_moves(struct __test_metadata *_metadata, enum memory kind)
 }
 
 /*
- * mtcopy rejects batches while no CPU is idle, and rests after that. So one that
- * has rejected all batches may move more of them.
+ * mtcopy rejects batches while no CPU is idle, and rests after that. So a
+ * migrator that has rejected all batches may move more of them.
  */
 static void check_migrator(struct __test_metadata *_metadata, const char *name,
 			   enum memory kind)
