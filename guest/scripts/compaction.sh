@@ -131,8 +131,8 @@ done
 set -- $before
 for reason in $moved; do
 	[ "$(cat "$reasons/$reason/moved_pages")" -gt "$1" ]
-	shift
 	report "pages move for $reason" $? "none did"
+	shift
 done
 # The counters of a task that is in a migration may be one list apart.
 tries=0

@@ -46,13 +46,17 @@ memory_hotplug() {
 # A group writes more than it may have in memory. It is removed before its file is, and so are its last charges.
 cgroup_removal() {
 	bytes=12582912
+	rmdir "$cgroup/pressure" 2>/dev/null
 	mkdir "$cgroup/pressure" && echo 8M >"$cgroup/pressure/memory.max" || return 1
 	(
 		echo 0 >"$cgroup/pressure/cgroup.procs" || exit 1
 		yes "$successes" | head -c $bytes >"$work/file"
 	)
 	written=$?
-	rmdir "$cgroup/pressure" && [ $written -eq 0 ] || return 1
+	if ! rmdir "$cgroup/pressure" || [ $written -ne 0 ]; then
+		rm -f "$work/file"
+		return 1
+	fi
 	yes "$successes" | head -c $bytes | cmp - "$work/file" || echo "a file of a removed group" >>"$work/wrong"
 	rm "$work/file"
 }

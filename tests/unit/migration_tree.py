@@ -18,7 +18,7 @@ COUNTERS = ("batches", "folios", "bytes", "copy_ns", "fallbacks", "skipped_unsup
 MOVED = ("moved_pages", "failed_pages", "throttled_us")
 BOUNDS_US = (64, 256, 1024, 4096, 16384, 65536)
 SETTINGS = {
-    "migrator": f"[off] {WORDS.removeprefix('off ')}", "runs": "0", "batch_min_bytes": "262144",
+    "migrator": f"[off] {WORDS.removeprefix('off ')}", "runs": "0", "batch_min_bytes": "65536",
     "batch_max_bytes": "33554432", "batch_max_us": "4000",
     "mtcopy/threads": "4", "mtcopy/nontemporal": "never always [auto]",
     "dcbm/channels": "16", "dcbm/devices": "all", "dcbm/timeout_ms": "0", "dcbm/verify": "[auto] always",

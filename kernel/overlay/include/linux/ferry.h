@@ -8,6 +8,7 @@
 #include <linux/migrate.h>
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct attribute_group;
@@ -20,6 +21,9 @@ struct module;
  * more than once.
  */
 #define FERRY_BATCH_FOLIOS	512
+
+/* A smaller batch may have been too small for a second CPU, if any was idle. */
+#define FERRY_SHARED_BYTES	SZ_256K
 
 /* The most base pages that compaction and kswapd collect for a migrator. */
 #define FERRY_LIST_PAGES	512UL

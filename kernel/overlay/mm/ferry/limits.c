@@ -32,9 +32,10 @@
  * Such a batch also had the cost of the copy phase for nothing. If the migrator
  * expects the same of the next one (@serial of struct ferry_batch), the next
  * FERRY_REST_LISTS lists that this CPU migrates go without it: on a busy
- * machine, or with one thread, migration then costs no more than when off. A
- * list that is smaller than batch_min_bytes goes without it, too. By default
- * that is what mtcopy wants for a second CPU.
+ * machine, or with one thread, migration then costs no more than when off. If
+ * the batch had fewer than FERRY_SHARED_BYTES, only lists of fewer go without
+ * it: a few pages say nothing about large lists. A list that is smaller than
+ * batch_min_bytes goes without it, too.
  *
  * The limits are single words and are read without a lock. A batch that sees
  * an old value is the same as a batch that began before the write.
@@ -48,7 +49,7 @@
 
 #include "internal.h"
 
-unsigned long ferry_batch_min_bytes = SZ_256K;
+unsigned long ferry_batch_min_bytes = SZ_64K;
 /* 16 folios of 2 MiB, or as many of 64 KiB as FERRY_BATCH_FOLIOS allows. */
 unsigned long ferry_batch_max_bytes = SZ_32M;
 /* A page fault on a migrating folio waits about as long as for a disk read. */
@@ -66,8 +67,9 @@ static unsigned long *ferry_rates;
 /* So many that the cost of one list does not matter. */
 #define FERRY_REST_LISTS	64
 
-/* Lists that the CPU still migrates without the migrator. */
+/* Lists that the CPU still migrates without the migrator: any, small ones. */
 static DEFINE_PER_CPU(unsigned int, ferry_rest);
+static DEFINE_PER_CPU(unsigned int, ferry_rest_small);
 
 /**
  * ferry_limit() - compute the bytes that a batch may have
@@ -171,18 +173,22 @@ void ferry_gained_nothing(const struct ferry_batch *batch)
 	if (batch->bytes >= FERRY_BATCH_FOLIOS * PAGE_SIZE)
 		WRITE_ONCE(*ferry_rate_at(batch->reason, batch->src_nid,
 					  batch->dst_nid), 0);
-	if (batch->serial)
+	if (!batch->serial)
+		return;
+	if (batch->bytes < FERRY_SHARED_BYTES)
+		this_cpu_write(ferry_rest_small, FERRY_REST_LISTS);
+	else
 		this_cpu_write(ferry_rest, FERRY_REST_LISTS);
 }
 
-static bool ferry_rests(void)
+static bool ferry_rest_next(unsigned int __percpu *rests)
 {
-	unsigned int *rest = get_cpu_ptr(&ferry_rest);
-	bool rests = *rest;
+	unsigned int *rest = get_cpu_ptr(rests);
+	bool rest_now = *rest;
 
-	*rest -= rests;
-	put_cpu_ptr(&ferry_rest);
-	return rests;
+	*rest -= rest_now;
+	put_cpu_ptr(rests);
+	return rest_now;
 }
 
 static bool ferry_is_larger(const struct list_head *from, size_t than)
@@ -196,6 +202,15 @@ static bool ferry_is_larger(const struct list_head *from, size_t than)
 			return true;
 	}
 	return false;
+}
+
+static bool ferry_rests(const struct list_head *from)
+{
+	if (ferry_rest_next(&ferry_rest))
+		return true;
+	return raw_cpu_read(ferry_rest_small) &&
+	       !ferry_is_larger(from, FERRY_SHARED_BYTES - 1) &&
+	       ferry_rest_next(&ferry_rest_small);
 }
 
 /**
@@ -212,10 +227,11 @@ static bool ferry_is_larger(const struct list_head *from, size_t than)
 bool ferry_may_gain(const struct list_head *from)
 {
 	size_t min = READ_ONCE(ferry_batch_min_bytes);
-	bool small = min && !ferry_is_larger(from, min - 1);
+	bool gains = !min || ferry_is_larger(from, min - 1);
 
-	return !(small || ferry_rests()) ||
-	       ferry_is_larger(from, FERRY_STOCK_BYTES);
+	if (gains)
+		gains = !ferry_rests(from);
+	return gains || ferry_is_larger(from, FERRY_STOCK_BYTES);
 }
 
 /**
@@ -230,8 +246,10 @@ void ferry_rates_forget(enum migrate_reason reason)
 
 	for (i = 0; i < nr_node_ids * nr_node_ids; i++)
 		WRITE_ONCE(*(ferry_rate_at(reason, 0, 0) + i), 0);
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		per_cpu(ferry_rest, cpu) = 0;
+		per_cpu(ferry_rest_small, cpu) = 0;
+	}
 }
 
 /**

@@ -21,9 +21,10 @@
  * is never divided, and one that is divided goes on behind the last huge page.
  *
  * A worker has no limit, but is charged: other tasks wait for it. That of
- * cpusets holds up each task that writes cpuset.mems, unkillably. A call that
- * began without a limit is not divided, and is charged at its end. Either may
- * be charged for hours, so no charge sets a time later than FERRY_DEBT_NS.
+ * cpusets holds up each task that writes cpuset.mems, unkillably. A call of
+ * move_pages(2) that began without a limit is not divided, and is charged at
+ * its end. Either may be charged for hours, so no task waits for more than
+ * FERRY_DEBT_NS. kdamond, for which no task waits, skips for as long as is due.
  *
  * Tasks that write to DAMON's files wait for kdamond, unkillably too, so it
  * does not sleep. ferry_must_skip() tells it to skip the schemes that migrate,
@@ -58,7 +59,7 @@
 /* A changed limit is noticed after this time, at the latest. */
 #define FERRY_PAUSE_NS		(100 * NSEC_PER_MSEC)
 #define FERRY_BURST_NS		(100 * NSEC_PER_MSEC)
-/* A slice takes longer only if the limit is a few folios a minute. */
+/* Some tasks at once, with slices of huge folios, exceed a limit of few MiB. */
 #define FERRY_DEBT_NS		(60 * NSEC_PER_SEC)
 /* A longer pause is for a slice that was too large. */
 #define FERRY_LONG_PAUSE_NS	(400 * NSEC_PER_MSEC)
@@ -174,7 +175,8 @@ void ferry_charge(enum migrate_reason reason, u64 bytes)
 		now = ktime_get_ns();
 		new = max(old, now - burst) +
 		      mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, max);
-		new = min(new, max(old, now + FERRY_DEBT_NS));
+		if (reason == MR_SYSCALL)
+			new = min(new, max(old, now + FERRY_DEBT_NS));
 	} while (atomic64_cmpxchg(&limit->due, old, new) != old);
 }
 

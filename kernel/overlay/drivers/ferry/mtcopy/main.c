@@ -72,7 +72,7 @@
  * To wake a helper takes a few microseconds, in which one CPU copies some tens
  * of KiB. A helper is picked when its share is several times that.
  */
-#define MTCOPY_HELPER_BYTES	SZ_256K
+#define MTCOPY_HELPER_BYTES	FERRY_SHARED_BYTES
 
 /*
  * Helpers copy a chunk with preemption off: at 10 GB/s for 7 us, and on a
@@ -342,12 +342,9 @@ EXPORT_SYMBOL_GPL(ferry_mtcopy_end);
 int mtcopy_copy(struct ferry_batch *batch)
 {
 	struct mtcopy_job *job = ferry_mtcopy_begin(batch, MTCOPY_MAX_HELPERS);
-	bool alone = !job || !job->nr_helpers;
-	bool gains = job && (!alone || job->nontemporal);
+	bool gains = job && (job->nr_helpers || job->nontemporal);
 
-	/* A batch too small for a helper says nothing about the next one. */
-	batch->serial = alone &&
-			(gains || batch->bytes >= MTCOPY_HELPER_BYTES);
+	batch->serial = !job || !job->nr_helpers;
 	if (gains)
 		ferry_mtcopy_start(job);
 	if (job)

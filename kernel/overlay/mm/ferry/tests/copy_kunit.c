@@ -67,7 +67,6 @@ static const struct ferry_migrator copy_test_migrator = {
 struct copy_ctx {
 	struct list_head src;
 	struct list_head dst;
-	unsigned long min_bytes;
 };
 
 static void copy_free(struct list_head *folios)
@@ -110,8 +109,6 @@ static int copy_init(struct kunit *test)
 	INIT_LIST_HEAD(&ctx->src);
 	INIT_LIST_HEAD(&ctx->dst);
 	test->priv = ctx;
-	ctx->min_bytes = ferry_batch_min_bytes;
-	WRITE_ONCE(ferry_batch_min_bytes, SZ_64K);
 	memset(&copy_seen, 0, sizeof(copy_seen));
 	KUNIT_ASSERT_EQ(test, ferry_register(&copy_test_migrator), 0);
 	KUNIT_ASSERT_EQ(test, ferry_select(FERRY_DEFAULT, "kunit"), 0);
@@ -124,7 +121,6 @@ static void copy_exit(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ferry_select(FERRY_DEFAULT, "off"), 0);
 	ferry_unregister(&copy_test_migrator);
-	WRITE_ONCE(ferry_batch_min_bytes, ctx->min_bytes);
 	copy_free(&ctx->src);
 	copy_free(&ctx->dst);
 }

@@ -14,7 +14,7 @@
 
 #include "../internal.h"
 
-#define FOLIOS	64
+#define FOLIOS	32
 
 static int enabled;
 
@@ -243,6 +243,11 @@ static void limit_has_longest_debt(struct kunit *test)
 	KUNIT_EXPECT_LE(test, ferry_pause_ns(MR_SYSCALL), 60 * NSEC_PER_SEC);
 	KUNIT_EXPECT_GT(test, ferry_pause_ns(MR_SYSCALL), 30 * NSEC_PER_SEC);
 	ferry_set_rate_limit(MR_SYSCALL, 0);
+	/* A region of DAMON's may take longer, and no task waits for it. */
+	ferry_set_rate_limit(MR_DAMON, SZ_1M);
+	ferry_charge(MR_DAMON, SZ_1G);
+	KUNIT_EXPECT_GT(test, ferry_pause_ns(MR_DAMON), 900 * NSEC_PER_SEC);
+	ferry_set_rate_limit(MR_DAMON, 0);
 }
 
 static void throttle_worker(struct work_struct *work)

@@ -166,6 +166,7 @@ static void rests_without_gain(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ferry_may_gain(&folios));
 	add_folio(test, &folios, get_order(ferry_batch_min_bytes));
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	batch->bytes = FERRY_STOCK_BYTES;
 	/* An engine that rejects this batch may want the next one. */
 	ferry_gained_nothing(batch);
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
@@ -183,6 +184,36 @@ static void rests_without_gain(struct kunit *test)
 	ferry_unregister(&select_migrator);
 }
 
+/* One list of a few pages does not keep the CPU's larger ones from it. */
+static void small_rests_alone(struct kunit *test)
+{
+	unsigned int order = get_order(FERRY_SHARED_BYTES / 2), rested = 0;
+	struct ferry_batch *batch;
+	LIST_HEAD(folios);
+
+	batch = kunit_kzalloc(test, sizeof(*batch), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, batch);
+	migrate_disable();
+	add_folio(test, &folios, order);
+	batch->bytes = FERRY_SHARED_BYTES - PAGE_SIZE;
+	batch->serial = true;
+	ferry_gained_nothing(batch);
+	KUNIT_EXPECT_FALSE(test, ferry_may_gain(&folios));
+	add_folio(test, &folios, order);
+	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
+	KUNIT_EXPECT_FALSE(test, ferry_list_full(1, FERRY_STOCK_PAGES));
+	free_folios(&folios);
+	INIT_LIST_HEAD(&folios);
+	add_folio(test, &folios, order);
+	while (rested < 1000 && !ferry_may_gain(&folios))
+		rested++;
+	KUNIT_EXPECT_GT(test, rested, 15);
+	KUNIT_EXPECT_LT(test, rested, 1000);
+	migrate_enable();
+	free_folios(&folios);
+	ferry_rates_forget(MR_SYSCALL);
+}
+
 /* A list that is larger than without a migrator is never migrated without. */
 static void rest_excludes_large_lists(struct kunit *test)
 {
@@ -196,6 +227,7 @@ static void rest_excludes_large_lists(struct kunit *test)
 	for (i = 0; i <= FERRY_STOCK_PAGES >> order; i++)
 		add_folio(test, &folios, order);
 	batch->serial = true;
+	batch->bytes = FERRY_STOCK_BYTES;
 	ferry_gained_nothing(batch);
 	KUNIT_EXPECT_TRUE(test, ferry_may_gain(&folios));
 	WRITE_ONCE(ferry_batch_min_bytes, SZ_1G);
@@ -255,6 +287,7 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(limit_resets_when_serial),
 	KUNIT_CASE(limit_is_of_reason_and_nodes),
 	KUNIT_CASE(rests_without_gain),
+	KUNIT_CASE(small_rests_alone),
 	KUNIT_CASE(rest_excludes_large_lists),
 	KUNIT_CASE(list_is_bounded),
 	{}

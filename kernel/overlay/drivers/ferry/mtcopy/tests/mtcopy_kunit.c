@@ -178,21 +178,6 @@ static void mtcopy_alone(struct kunit *test)
 	mtcopy_batch_free(batch);
 }
 
-/* One list of a few pages does not keep the CPU's next ones from mtcopy. */
-static void mtcopy_small_is_no_rest(struct kunit *test)
-{
-	struct ferry_batch *batch = mtcopy_batch(test);
-	size_t bytes = batch->bytes;
-
-	mtcopy_tuning.threads = 4;
-	mtcopy_tuning.nontemporal = MTCOPY_NEVER;
-	batch->bytes = SZ_256K - PAGE_SIZE;
-	KUNIT_EXPECT_EQ(test, mtcopy_copy(batch), -EAGAIN);
-	KUNIT_EXPECT_FALSE(test, batch->serial);
-	batch->bytes = bytes;
-	mtcopy_batch_free(batch);
-}
-
 static void mtcopy_nontemporal_words(struct kunit *test)
 {
 	struct ferry_batch *batch;
@@ -525,7 +510,6 @@ static struct kunit_case mtcopy_cases[] = {
 	KUNIT_CASE(mtcopy_alone),
 	KUNIT_CASE(mtcopy_picks_once),
 	KUNIT_CASE(mtcopy_no_isolated_helpers),
-	KUNIT_CASE(mtcopy_small_is_no_rest),
 	KUNIT_CASE(mtcopy_nontemporal_words),
 	KUNIT_CASE(mtcopy_no_late_writes),
 	KUNIT_CASE(mtcopy_late_helper_delays_nothing),

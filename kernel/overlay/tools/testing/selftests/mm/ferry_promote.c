@@ -43,6 +43,7 @@ static long long migrated_for_task(void)
 FIXTURE(promote) {
 	char *memory;
 	struct saved balancing;
+	struct saved batch_min_bytes;
 	struct saved scan[3];
 };
 
@@ -70,12 +71,16 @@ FIXTURE_SETUP(promote)
 		((size_t *)self->memory)[i] = i;
 	ASSERT_EQ(move_pages_to(self->memory, BYTES / 4096, 4096, 1,
 				MPOL_MF_MOVE), BYTES / 4096);
+	/* A batch of one folio counts, too. */
+	ASSERT_EQ(change_file("batch_min_bytes", "0", &self->batch_min_bytes),
+		  0);
 	ASSERT_EQ(write_file("reasons/numa_misplaced/migrator", "mtcopy"), 0);
 }
 
 FIXTURE_TEARDOWN(promote)
 {
 	write_file("reasons/numa_misplaced/migrator", "inherit");
+	restore_file("batch_min_bytes", &self->batch_min_bytes);
 	for (int i = 0; i < 3; i++)
 		restore_file(scan_files[i], &self->scan[i]);
 	restore_file(NUMA_BALANCING, &self->balancing);
@@ -100,6 +105,7 @@ TEST_F_TIMEOUT(promote, all_arrive_in_batches, 2 * SECONDS)
 	EXPECT_GE(arrived, BYTES / 4096 / 2);
 	/* A hinting fault of its own would have a batch of one folio. */
 	EXPECT_LT(batches, (long long)arrived / 8);
+	EXPECT_GT(batches, 0);
 	if (migrated >= 0)
 		EXPECT_GE(migrated_for_task() - migrated,
 			  (long long)arrived / 2);

@@ -316,6 +316,7 @@ TEST_F_TIMEOUT(reasons, limit_is_of_all_tasks, 600)
 		SKIP(return, "needs THP");
 	memset(memory, 1, MOVERS * bytes);
 	possible = move_together(memory, bytes, 2);
+	ASSERT_GT(possible, 0);
 	if (possible < 1.2 * limit)
 		SKIP(return, "too slow: %.0f MiB/s", possible / MIB);
 	slept = number(SYSCALL_STATS "throttled_us");

@@ -25,6 +25,7 @@ static const char * const nr_hugepages[] = {
 
 FIXTURE(ferry) {
 	struct saved migrator;
+	struct saved batch_max_us;
 	struct saved hugepages[2];
 };
 
@@ -34,11 +35,15 @@ FIXTURE_SETUP(ferry)
 		SKIP(return, "needs root");
 	if (change_file("migrator", "off", &self->migrator))
 		SKIP(return, "no " ROOT ": kernel without CONFIG_FERRY");
+	/* A slow machine must not end the batches early. */
+	ASSERT_EQ(change_file("batch_max_us", "1000000", &self->batch_max_us),
+		  0);
 }
 
 FIXTURE_TEARDOWN(ferry)
 {
 	restore_file("migrator", &self->migrator);
+	restore_file("batch_max_us", &self->batch_max_us);
 	for (int node = 0; node < 2; node++)
 		restore_file(nr_hugepages[node], &self->hugepages[node]);
 }

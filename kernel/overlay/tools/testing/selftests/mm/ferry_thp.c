@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ferry_knobs.h"
@@ -26,7 +27,7 @@
 #define FOLIOS		8
 #define SIZE		(FOLIOS * HUGE_SIZE)
 #define TURNS		300
-#define MOST_TURNS	6000
+#define MOST_SECONDS	60
 #define BATCHES		10
 #define READERS		2
 #define KPF_THP		(UINT64_C(1) << 22)
@@ -205,15 +206,17 @@ TEST_F_TIMEOUT(thp, one_flush_for_a_batch, 600)
 	EXPECT_LT(best, FOLIOS);
 }
 
-/*
- * Whether a test is over: after its turns, if many folios have moved in batches
- * since @folios was their count. mtcopy rejects batches while no CPU is idle.
- */
-static bool is_over(int turn, long long folios)
+/* Whether many folios have moved in batches since @folios was their count. */
+static bool moved_many(long long folios)
 {
-	return turn >= MOST_TURNS ||
-	       (turn >= TURNS &&
-		number("stats/mtcopy/folios") >= folios + BATCHES * FOLIOS);
+	return number("stats/mtcopy/folios") >= folios + BATCHES * FOLIOS;
+}
+
+/* mtcopy rejects batches while no CPU is idle: the last turns wait for it. */
+static bool is_over(int turn, long long folios, time_t start)
+{
+	return turn >= TURNS && (moved_many(folios) ||
+				 time(NULL) > start + MOST_SECONDS);
 }
 
 /* Forbid writes with @forbid and allow them again with @allow, many times. */
@@ -221,11 +224,12 @@ static void check_races(struct __test_metadata *_metadata,
 			int (*forbid)(void), int (*allow)(void))
 {
 	long long folios = number("stats/mtcopy/folios");
+	time_t start = time(NULL);
 	pthread_t mover, writer;
 
 	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
 	ASSERT_EQ(pthread_create(&writer, NULL, write_all_the_time, NULL), 0);
-	for (int i = 0; !is_over(i, folios); i++) {
+	for (int i = 0; !is_over(i, folios, start); i++) {
 		usleep(1000);
 		ASSERT_EQ(forbid(), 0);
 		shared.forbidden++;
@@ -236,9 +240,10 @@ static void check_races(struct __test_metadata *_metadata,
 	shared.stop = true;
 	pthread_join(mover, NULL);
 	pthread_join(writer, NULL);
-	EXPECT_EQ(shared.violations, 0);
-	EXPECT_GT(shared.writes, 0);
-	EXPECT_GE(number("stats/mtcopy/folios"), folios + BATCHES * FOLIOS);
+	ASSERT_EQ(shared.violations, 0);
+	ASSERT_GT(shared.writes, 0);
+	if (!moved_many(folios))
+		SKIP(return, "no CPU was idle");
 }
 
 static int protect(void)
@@ -282,11 +287,12 @@ TEST_F_TIMEOUT(thp, mremap_flushes, 600)
 TEST_F_TIMEOUT(thp, dontneed_drops, 600)
 {
 	long long folios = number("stats/mtcopy/folios");
+	time_t start = time(NULL);
 	pthread_t mover;
 	long kept = 0;
 
 	ASSERT_EQ(pthread_create(&mover, NULL, move_all_the_time, NULL), 0);
-	for (int i = 0; !is_over(i, folios); i++) {
+	for (int i = 0; !is_over(i, folios, start); i++) {
 		for (size_t at = 0; at < SIZE; at += HUGE_SIZE)
 			memory()[at] = 1;
 		ASSERT_EQ(madvise(memory(), SIZE, MADV_DONTNEED), 0);
@@ -295,8 +301,9 @@ TEST_F_TIMEOUT(thp, dontneed_drops, 600)
 	}
 	shared.stop = true;
 	pthread_join(mover, NULL);
-	EXPECT_EQ(kept, 0);
-	EXPECT_GE(number("stats/mtcopy/folios"), folios + BATCHES * FOLIOS);
+	ASSERT_EQ(kept, 0);
+	if (!moved_many(folios))
+		SKIP(return, "no CPU was idle");
 }
 
 TEST_HARNESS_MAIN
