@@ -23,8 +23,9 @@
  * A worker has no limit, but is charged: other tasks wait for it. That of
  * cpusets holds up each task that writes cpuset.mems, unkillably. A call of
  * move_pages(2) that began without a limit is not divided, and is charged at
- * its end. Either may be charged for hours, so no task waits for more than
- * FERRY_DEBT_NS. kdamond, for which no task waits, skips for as long as is due.
+ * its end. Either may be charged for hours. So no charge moves the due time
+ * beyond FERRY_DEBT_NS from now, and no task waits for longer after the last
+ * one. kdamond, for which no task waits, skips for as long as is due.
  *
  * Tasks that write to DAMON's files wait for kdamond, unkillably too, so it
  * does not sleep. ferry_must_skip() tells it to skip the schemes that migrate,

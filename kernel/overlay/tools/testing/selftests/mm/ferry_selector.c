@@ -16,7 +16,7 @@
 
 #define BYTES		(8UL << 20)
 #define NODE		"/sys/devices/system/node/node"
-#define ATTEMPTS	20
+#define ATTEMPTS	5
 #define HUGEPAGES	"/hugepages/hugepages-2048kB/"
 
 static const char * const nr_hugepages[] = {
