@@ -83,6 +83,12 @@ def test_always_is_a_workload_of_its_own() -> None:
     assert made_up.plan(always=True).workload("anon") == "anon, dcbm always"
 
 
+def test_a_limit_is_of_all_rows_and_a_workload_of_its_own() -> None:
+    chosen = plan.configs(plan.Choice(["mtcopy"], [2], batch_max_us=100_000))
+    assert [dict(one.settings).get("batch_max_us") for one in chosen] == ["100000"] * 3
+    assert made_up.plan(batch_max_us=100_000).workload("anon") == "anon, batch_max_us 100000"
+
+
 def test_channels_and_verification_make_rows_of_their_own() -> None:
     chosen = plan.configs(plan.Choice(["dcbm"], [1], channels=[1, 16], verify=["auto", "always"]))
     assert [one.label for one in chosen] == ["off", "dcbm1-auto", "dcbm16-auto", "dcbm1-always",

@@ -64,6 +64,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
         help="of dcbm and auto (default: the board's)")
     add("--engine-rate", type=plan.listed(plan.engine_rate), metavar="LIST",
         help="speed of each channel of the device models, in multiples of a CPU's copy rate; each one a column")
+    add("--batch-max-us", type=plan.bounded(1, plan.MAX_BATCH_US), metavar="N",
+        help="batch_max_us of our kernel while the samples are taken (default: leave it as it is)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm and auto offload even what the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST",
@@ -103,12 +105,12 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     sweep = plan.checked(Plan(
         configs=plan.configs(plan.Choice(chosen, threads, args.nontemporal, channels, args.verify, args.force_offload,
-                                         args.defer_flush, args.runs)),
+                                         args.defer_flush, args.runs, args.batch_max_us)),
         cases=tuple(cases(args, default_totals(board))),
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
-        ends=board.ends,
+        ends=board.ends, batch_max_us=args.batch_max_us,
     ))
     if board.runner == LOCAL and any(case.kind == "swapcache" for case in sweep.cases):
         raise UsageError("--kind swapcache turns swap on, which the board local leaves as it is",

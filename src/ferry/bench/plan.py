@@ -141,6 +141,8 @@ class Plan:
     """The cases for which stallbench then measures how long a thread waits."""
     ends: tuple[int, ...] = (0, 1)
     """The nodes between which memory moves."""
+    batch_max_us: int | None = None
+    """The limit of all configurations, None where it stays as it is."""
 
     @property
     def gigantic_folios(self) -> int:
@@ -157,7 +159,8 @@ class Plan:
         hogs = [f"{self.hogs} hogs"] if self.hogs else []
         always = ["dcbm always"] if self.always else []
         read_only = ["read-only"] if self.read_only else []
-        return ", ".join([kind, *read_only, *hogs, *always])
+        limit = [f"batch_max_us {self.batch_max_us}"] if self.batch_max_us is not None else []
+        return ", ".join([kind, *read_only, *hogs, *always, *limit])
 
     @property
     def baseline(self) -> str:

@@ -112,7 +112,7 @@ static u64 dcbm_limit_ns(const struct dcbm_job *job,
 static size_t dcbm_share(const struct dcbm_job *job,
 			 const struct dcbm_channel *ch)
 {
-	u64 unfinished = ferry_unclaimed(job->claims), share;
+	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
 	u64 all = dcbm_channels_rate(job);
 	unsigned int i;
 
@@ -124,11 +124,16 @@ static size_t dcbm_share(const struct dcbm_job *job,
 		unfinished += job->ch[i]->claimed;
 	share = div64_u64(unfinished * ch->rate, all);
 	share = share > ch->claimed ? share - ch->claimed : 0;
-	share = min(round_down(share, DCBM_MIN_TRANSFER), DCBM_MAX_TRANSFER);
-	/* Without the CPU a channel must copy the rest. */
-	if (!share && !job->cpu_copies && !ch->claimed)
-		share = DCBM_MIN_TRANSFER;
-	return share;
+	share = round_down(share, PAGE_SIZE);
+	/* Without the CPU the channels must copy everything. */
+	if (!job->cpu_copies && !ch->claimed)
+		share = max(share, DCBM_MIN_TRANSFER);
+	if (share < DCBM_MIN_TRANSFER)
+		return 0;
+	/* They need no further transfer for the last few pages. */
+	if (!job->cpu_copies && share + DCBM_MIN_TRANSFER > left)
+		share = left;
+	return min(share, DCBM_MAX_TRANSFER);
 }
 
 /*

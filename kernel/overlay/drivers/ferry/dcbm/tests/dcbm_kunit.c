@@ -251,6 +251,20 @@ static void dcbm_copies_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 }
 
+/* A few pages at the end are no transfer of their own. */
+static void dcbm_leaves_no_rest(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	s64 transfers;
+
+	fake_engine(test, "ioatdma");
+	batch = fake_batch(test, DCBM_MIN_TRANSFER / PAGE_SIZE + 1, PAGE_SIZE);
+	transfers = fake_count(DCBM_TRANSFERS);
+	dcbm_copy_job(fake_job(test, batch, 1000));
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	KUNIT_EXPECT_EQ(test, fake_count(DCBM_TRANSFERS), transfers + 1);
+}
+
 static bool fake_prep_late(struct fake_engine *engine)
 {
 	if (engine->nr_preps == 1)
@@ -636,6 +650,7 @@ static void dcbm_suite_exit(struct kunit *test)
 
 static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
+	KUNIT_CASE(dcbm_leaves_no_rest),
 	KUNIT_CASE(dcbm_late_before_the_issue),
 	KUNIT_CASE(dcbm_late_between_groups),
 	KUNIT_CASE(dcbm_late_interrupt),
