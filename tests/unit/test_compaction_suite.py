@@ -23,13 +23,15 @@ def test_all_migrators_share_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def run_jobs(context: Context, kernel: Kernel, jobs: list[Job], name: str,
                  append: tuple[str, ...]) -> list[Result]:
         assert [shlex.split(job.command)[2:] for job in jobs] == [
-            [str(seconds), "/g/integrity", *compaction.MIGRATORS]]
-        assert jobs[0].seconds > seconds and append == (compaction.REGION,)
+            ["/g/compactbench"], [str(seconds), "/g/integrity", *compaction.MIGRATORS]]
+        assert "/m/alloc_blocks.ko" in jobs[0].setup[0]
+        assert jobs[1].seconds > seconds and append == (compaction.REGION,)
         return []
 
-    kernel = Kernel(Path("/m/Image"), {"ferry_mtcopy": Path("/m/ferry_mtcopy.ko")}, Path("/m/config"), "debug",
-                    Path("/m/log"), "7.3.4", Path("/m/tree"))
+    modules = {name: Path(f"/m/{name}.ko") for name in ("ferry_mtcopy", "alloc_blocks")}
+    kernel = Kernel(Path("/m/Image"), modules, Path("/m/config"), "debug", Path("/m/log"), "7.3.4", Path("/m/tree"))
     monkeypatch.setattr(guest_boot, "debug_kernel", lambda context: kernel)
-    monkeypatch.setattr(guest_programs, "programs", lambda arch="x86_64": {"integrity": Path("/g/integrity")})
+    monkeypatch.setattr(guest_programs, "programs", lambda arch="x86_64": {
+        name: Path(f"/g/{name}") for name in ("integrity", "compactbench")})
     monkeypatch.setattr(guest_boot, "run_jobs", run_jobs)
     assert compaction.run(Context(boards.load("x86-tier"), tmp_path, thorough=thorough)) == []
