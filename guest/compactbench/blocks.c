@@ -10,8 +10,6 @@
 #include "util.h"
 
 #define DIR "/sys/kernel/debug/alloc_blocks"
-/* Long enough for kswapd to see that the node needs no reclaim, and to go to sleep again. */
-#define KSWAPD_NS 200000000
 
 void blocks_require(void)
 {
@@ -43,12 +41,13 @@ struct blocks blocks_take(int node, unsigned int order)
 	return write_order(DIR "/take", node, order, LONG_MAX);
 }
 
-void blocks_wake_kswapd(int node)
+void blocks_forget_skipped(int node)
 {
-	/* For two pages, so that kcompactd, which kswapd wakes for the same, has no reason to compact. */
-	write_order(DIR "/wake", node, 1, LONG_MAX);
-	blocks_free();
-	sleep_ns(KSWAPD_NS);
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", node);
+	if (!sysfs_write(DIR "/forget", text))
+		die(EXIT_FAILED, DIR "/forget: %m");
 }
 
 void blocks_free(void)

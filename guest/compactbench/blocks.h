@@ -21,10 +21,7 @@ struct blocks blocks_take(int node, unsigned int order);
 
 void blocks_free(void);
 
-/*
- * Wake kswapd by an allocation that finds nothing, and give it no reason to reclaim. Before it goes to sleep again, it
- * lets compaction forget which parts of a node it was to skip since an allocation failed.
- */
-void blocks_wake_kswapd(int node);
+/* Let the next compaction forget which parts of the node it was to skip. */
+void blocks_forget_skipped(int node);
 
 #endif

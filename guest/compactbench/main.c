@@ -133,7 +133,7 @@ static void take_sample(const struct options *options, const struct config *conf
 	sample = (struct sample){ 0 };
 	config_apply(config);
 	fragments_make(&fragments, options->node);
-	blocks_wake_kswapd(options->node);
+	blocks_forget_skipped(options->node);
 	blocks_take(options->node, options->order);
 	if (options->workload == WORKLOAD_PROACTIVE)
 		compact_proactively(options, &sample);

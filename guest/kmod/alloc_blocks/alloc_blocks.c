@@ -6,7 +6,7 @@
  *   allocate  "NODE ORDER COUNT": tries COUNT times to allocate a block
  *   take      the same, but only blocks that are free as they are, without compaction or reclaim; the first
  *             failure ends it
- *   wake      the same as take, and the failure wakes kswapd
+ *   forget    "NODE": the next compaction of the node's zones skips no part of them
  *   result    "GOT NS": how many blocks the last write to one of these got, and how long it took
  *   free      any write frees all blocks
  *
@@ -41,7 +41,8 @@
 			  __GFP_NOWARN)
 #define ALLOC_BLOCKS_MADE (ALLOC_BLOCKS_ANY | __GFP_RETRY_MAYFAIL)
 #define ALLOC_BLOCKS_FREE ((ALLOC_BLOCKS_ANY & ~__GFP_DIRECT_RECLAIM) | __GFP_NOMEMALLOC)
-#define ALLOC_BLOCKS_WAKE (ALLOC_BLOCKS_FREE | __GFP_KSWAPD_RECLAIM)
+/* COMPACT_MAX_DEFER_SHIFT of mm/compaction.c */
+#define ALLOC_BLOCKS_MAX_DEFER_SHIFT 6
 
 static DEFINE_MUTEX(alloc_blocks_lock);
 static LIST_HEAD(alloc_blocks_list);
@@ -114,9 +115,35 @@ static ssize_t take_write(struct file *file, const char __user *from, size_t siz
 	return alloc_blocks_write(from, size, ALLOC_BLOCKS_FREE);
 }
 
-static ssize_t wake_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+/*
+ * As if a scan to the end of each zone had failed, and compaction had then been deferred for as long as it ever is: it
+ * begins by forgetting which blocks it was to skip.
+ */
+static void alloc_blocks_forget(unsigned int nid)
 {
-	return alloc_blocks_write(from, size, ALLOC_BLOCKS_WAKE);
+	unsigned int i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		struct zone *zone = &NODE_DATA(nid)->node_zones[i];
+
+		zone->compact_blockskip_flush = true;
+		zone->compact_order_failed = 0;
+		zone->compact_defer_shift = ALLOC_BLOCKS_MAX_DEFER_SHIFT;
+		zone->compact_considered = 1U << ALLOC_BLOCKS_MAX_DEFER_SHIFT;
+	}
+}
+
+static ssize_t forget_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	unsigned int nid;
+	int err = kstrtouint_from_user(from, size, 10, &nid);
+
+	if (err)
+		return err;
+	if (nid >= MAX_NUMNODES || !node_online(nid))
+		return -EINVAL;
+	alloc_blocks_forget(nid);
+	return size;
 }
 
 static ssize_t free_write(struct file *file, const char __user *from, size_t size, loff_t *at)
@@ -138,7 +165,7 @@ static ssize_t result_read(struct file *file, char __user *to, size_t size, loff
 
 static const struct file_operations allocate_fops = { .owner = THIS_MODULE, .write = allocate_write };
 static const struct file_operations take_fops = { .owner = THIS_MODULE, .write = take_write };
-static const struct file_operations wake_fops = { .owner = THIS_MODULE, .write = wake_write };
+static const struct file_operations forget_fops = { .owner = THIS_MODULE, .write = forget_write };
 static const struct file_operations free_fops = { .owner = THIS_MODULE, .write = free_write };
 static const struct file_operations result_fops = { .owner = THIS_MODULE, .read = result_read };
 
@@ -149,7 +176,7 @@ static int __init alloc_blocks_start(void)
 	alloc_blocks_dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("allocate", 0200, alloc_blocks_dir, NULL, &allocate_fops);
 	debugfs_create_file("take", 0200, alloc_blocks_dir, NULL, &take_fops);
-	debugfs_create_file("wake", 0200, alloc_blocks_dir, NULL, &wake_fops);
+	debugfs_create_file("forget", 0200, alloc_blocks_dir, NULL, &forget_fops);
 	debugfs_create_file("free", 0200, alloc_blocks_dir, NULL, &free_fops);
 	debugfs_create_file("result", 0400, alloc_blocks_dir, NULL, &result_fops);
 	return 0;
