@@ -17,9 +17,11 @@
  * A channel claims its share of all bytes that are not copied yet, in
  * proportion to the expected rates (rates.c), less its bytes in flight. So
  * all copiers end at about the same time. A share below DCBM_MIN_TRANSFER is
- * left to the CPUs. A channel of which nothing is known claims that much. A
- * wrong expectation costs little: a channel that is faster claims again, and
- * one that is slower delays the end by its current transfer.
+ * left to the CPUs, or to other channels if no CPU takes part. What a share
+ * would then leave goes with it if that is less. A channel of which nothing is
+ * known claims DCBM_MIN_TRANSFER. A wrong expectation costs little: a channel
+ * that is faster claims again, and one that is slower delays the end by its
+ * current transfer.
  *
  * If the calling CPU does not take part it sleeps while the channels copy. It
  * does take part if they are slower than itself, and if the job has none.
@@ -48,6 +50,7 @@
  * and the job lies on the caller's stack.
  */
 
+#include <kunit/visibility.h>
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -109,7 +112,7 @@ static u64 dcbm_limit_ns(const struct dcbm_job *job,
 }
 
 /* The bytes that a channel may claim now. */
-static size_t dcbm_share(const struct dcbm_job *job,
+VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 			 const struct dcbm_channel *ch)
 {
 	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
@@ -126,11 +129,9 @@ static size_t dcbm_share(const struct dcbm_job *job,
 	share = share > ch->claimed ? share - ch->claimed : 0;
 	share = round_down(share, PAGE_SIZE);
 	/* Without the CPU the channels must copy everything. */
-	if (!job->cpu_copies && !ch->claimed)
-		share = max(share, DCBM_MIN_TRANSFER);
 	if (share < DCBM_MIN_TRANSFER)
-		return 0;
-	/* They need no further transfer for the last few pages. */
+		return job->cpu_copies || ch->claimed ? 0 : DCBM_MIN_TRANSFER;
+	/* And they need no further transfer for the last few pages. */
 	if (!job->cpu_copies && share + DCBM_MIN_TRANSFER > left)
 		share = left;
 	return min(share, DCBM_MAX_TRANSFER);

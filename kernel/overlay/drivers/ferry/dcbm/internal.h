@@ -404,6 +404,9 @@ bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns);
 
 /* copy.c */
 void dcbm_copy_job(struct dcbm_job *job);
+#if IS_ENABLED(CONFIG_KUNIT)
+size_t dcbm_share(const struct dcbm_job *job, const struct dcbm_channel *ch);
+#endif
 void dcbm_copy_init(void);
 
 /* hotplug.c */

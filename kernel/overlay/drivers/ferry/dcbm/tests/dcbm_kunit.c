@@ -254,6 +254,25 @@ static void dcbm_copies_all(struct kunit *test)
 /* A few pages at the end are no transfer of their own. */
 static void dcbm_leaves_no_rest(struct kunit *test)
 {
+	struct dcbm_channel fast = { .rate = 900 }, slow = { .rate = 100 };
+	struct dcbm_job job = { .ch = { &fast, &slow }, .nr = 2 };
+	struct ferry_claims claims;
+
+	job.batch = fake_batch(test, 2 * DCBM_MIN_TRANSFER / PAGE_SIZE,
+			       PAGE_SIZE);
+	ferry_claims_init(&claims, job.batch);
+	job.claims = &claims;
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &fast), job.batch->bytes);
+	/* A small share is not enlarged: another channel may be idle. */
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &slow), DCBM_MIN_TRANSFER);
+	fast.claimed = DCBM_MIN_TRANSFER;
+	slow.claimed = DCBM_MIN_TRANSFER;
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &slow), 0);
+}
+
+/* A share is not rounded so that a few pages are left. */
+static void dcbm_claims_pages(struct kunit *test)
+{
 	struct ferry_batch *batch;
 	s64 transfers;
 
@@ -651,6 +670,7 @@ static void dcbm_suite_exit(struct kunit *test)
 static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
 	KUNIT_CASE(dcbm_leaves_no_rest),
+	KUNIT_CASE(dcbm_claims_pages),
 	KUNIT_CASE(dcbm_late_before_the_issue),
 	KUNIT_CASE(dcbm_late_between_groups),
 	KUNIT_CASE(dcbm_late_interrupt),
