@@ -7,7 +7,7 @@
  *   take      the same, but only blocks that are free as they are, without compaction or reclaim; the first
  *             failure ends it
  *   forget    "NODE": the next compaction of the node's zones skips no part of them
- *   result    "GOT NS": how many blocks the last write to one of these got, and how long it took
+ *   result    "GOT NS": how many blocks the last write to allocate or take got, and how long it took
  *   free      any write frees all blocks
  *
  * The task that writes allocates, so the time of direct compaction is its own. A write ends early, with the
@@ -117,7 +117,8 @@ static ssize_t take_write(struct file *file, const char __user *from, size_t siz
 
 /*
  * As if a scan to the end of each zone had failed, and compaction had then been deferred for as long as it ever is: it
- * begins by forgetting which blocks it was to skip.
+ * begins by forgetting which blocks it was to skip. A zone that is not compacted then is deferred for as long after its
+ * next failure.
  */
 static void alloc_blocks_forget(unsigned int nid)
 {
