@@ -113,7 +113,7 @@ static u64 dcbm_limit_ns(const struct dcbm_job *job,
 
 /* The bytes that a channel may claim now. */
 VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
-			 const struct dcbm_channel *ch)
+				   const struct dcbm_channel *ch)
 {
 	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
 	u64 all = dcbm_channels_rate(job);
