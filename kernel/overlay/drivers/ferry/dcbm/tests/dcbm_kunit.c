@@ -258,7 +258,7 @@ static void dcbm_leaves_no_rest(struct kunit *test)
 	struct dcbm_job job = { .ch = { &fast, &slow }, .nr = 2 };
 	struct ferry_claims claims;
 
-	job.batch = fake_batch(test, 2 * DCBM_MIN_TRANSFER / PAGE_SIZE,
+	job.batch = fake_batch(test, 2 * DCBM_MIN_TRANSFER / PAGE_SIZE - 1,
 			       PAGE_SIZE);
 	ferry_claims_init(&claims, job.batch);
 	job.claims = &claims;
