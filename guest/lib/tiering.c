@@ -92,9 +92,14 @@ bool tiering_balance(unsigned int scan_ms)
 	return true;
 }
 
-void tiering_enable(unsigned int scan_ms)
+void tiering_enable_demotion(void)
 {
 	require("/sys/kernel/mm/numa/demotion_enabled", "true");
+}
+
+void tiering_enable(unsigned int scan_ms)
+{
+	tiering_enable_demotion();
 	/* Linux 7.3 ignores a write to `reclaim` unless a node has more of these pages than the ratios say. */
 	require("/proc/sys/vm/min_unmapped_ratio", "0");
 	require("/proc/sys/vm/min_slab_ratio", "0");

@@ -9,6 +9,9 @@
 /* Ends the program with EXIT_MISSING unless `low` is a node of a lower memory tier than `top`. */
 void tiering_require(int top, int low);
 
+/* Until the program exits, reclaim demotes. */
+void tiering_enable_demotion(void);
+
 /*
  * Until the program exits, NUMA balancing promotes pages at hinting faults and scans page tables every `scan_ms` to
  * 2 * `scan_ms` milliseconds, and reclaim demotes. The kernel's own interval grows from one second to one minute.

@@ -110,7 +110,7 @@ static void print_touches(struct json *json, unsigned int tenants)
 	json_int(json, "max_ns", all.longest);
 }
 
-/* Those of either policy: the other one is off. */
+/* Those of any policy: the others are off. */
 static void print_moves(struct json *json, const struct sample *sample)
 {
 	static const char *const demoted[] = {
@@ -166,7 +166,11 @@ static void take_sample(const struct options *options, const struct config *conf
 
 static void start_tenants(const struct options *options)
 {
-	const struct tenants_memory each = { options_each_bytes(options), options->hot_bytes };
+	const struct tenants_memory each = {
+		.bytes = options_each_bytes(options),
+		.hot_bytes = options->hot_bytes,
+		.renewed = options->policy == POLICY_RECLAIM,
+	};
 	bool cgroups = cgroup_available();
 	struct json json;
 

@@ -12,7 +12,7 @@ static const char about[] =
 	"Let the kernel move memory between a fast and a slow node while its hot parts change, and measure how\n"
 	"fast its users are; print JSON lines.";
 
-static const char *const policies[] = { "numab", "damon", NULL };
+static const char *const policies[] = { "numab", "damon", "reclaim", NULL };
 
 const char *policy_name(enum policy policy)
 {
@@ -42,7 +42,9 @@ void options_parse(struct options *options, int argc, char **argv)
 	const struct cmdline_option table[] = {
 		OPT_CHOICE("policy", "NAME", &options->policy, policies,
 			   "numab: NUMA balancing promotes, reclaim demotes;\n"
-			   "damon: schemes of DAMON do both (numab)"),
+			   "damon: schemes of DAMON do both;\n"
+			   "reclaim: it demotes, nothing promotes; tenants free the memory of their next\n"
+			   "hot set and allocate it again (numab)"),
 		OPT_NUMBER("tenants", "N", &options->tenants, 1, MAX_TENANTS,
 			   "processes, each pinned to a CPU and in a memory control group of its own (3)"),
 		OPT_SIZE("bytes", &options->bytes,

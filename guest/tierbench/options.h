@@ -7,7 +7,7 @@
 
 #include "config.h"
 
-enum policy { POLICY_NUMAB, POLICY_DAMON };
+enum policy { POLICY_NUMAB, POLICY_DAMON, POLICY_RECLAIM };
 
 struct options {
 	enum policy policy;

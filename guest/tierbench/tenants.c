@@ -37,12 +37,17 @@ static pid_t owner;
 /* A touch begins when the one before has ended, so one reading of the clock serves both. */
 static void touch_until_paused(struct touched *touched, struct histogram *histogram)
 {
+	static unsigned int renewed;
 	uint64_t start = clock_ns(), end;
 
 	while (atomic_load_explicit(&shared->touching, memory_order_relaxed)) {
 		unsigned int shift = atomic_load_explicit(&shared->shift, memory_order_relaxed);
 		size_t page = touch_choose(touched, shift);
 
+		if (memory.renewed && shift != renewed) {
+			renewed = shift;
+			touch_renew(touched, shift);
+		}
 		if (!touch_page(touched, page))
 			die(EXIT_FAILED, "page %zu of a tenant does not hold what the tenant wrote there", page);
 		end = clock_ns();

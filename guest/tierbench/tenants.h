@@ -14,6 +14,7 @@
 struct tenants_memory {
 	size_t bytes;		/* of each tenant */
 	size_t hot_bytes;	/* of them, in its hot set */
+	bool renewed;		/* its next hot set is freed and allocated again */
 };
 
 /*

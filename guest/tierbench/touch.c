@@ -2,6 +2,7 @@
 #include "touch.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "util.h"
@@ -21,13 +22,25 @@ void touch_open(struct touched *touched, size_t bytes, size_t hot_bytes, uint64_
 		touch_page(touched, page);
 }
 
+static size_t window_of(const struct touched *touched, unsigned int shift)
+{
+	return shift % (touched->pages / touched->hot_pages) * touched->hot_pages;
+}
+
+void touch_renew(struct touched *touched, unsigned int shift)
+{
+	size_t first = window_of(touched, shift);
+
+	if (madvise(touched->base + first * PAGE_BYTES, touched->hot_pages * PAGE_BYTES, MADV_DONTNEED))
+		die(EXIT_FAILED, "madvise: %m");
+	memset(touched->written + first, 0, touched->hot_pages * sizeof(*touched->written));
+}
+
 size_t touch_choose(struct touched *touched, unsigned int shift)
 {
-	size_t windows = touched->pages / touched->hot_pages, window = shift % windows;
-
 	if (xorshift64(&touched->random) % COLD_EVERY == 0)
 		return xorshift64(&touched->random) % touched->pages;
-	return window * touched->hot_pages + xorshift64(&touched->random) % touched->hot_pages;
+	return window_of(touched, shift) + xorshift64(&touched->random) % touched->hot_pages;
 }
 
 bool touch_page(struct touched *touched, size_t page)

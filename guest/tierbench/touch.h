@@ -30,6 +30,9 @@ void touch_open(struct touched *touched, size_t bytes, size_t hot_bytes, uint64_
  */
 size_t touch_choose(struct touched *touched, unsigned int shift);
 
+/* Free the hot set of this number, so that each page of it is allocated at its next touch. */
+void touch_renew(struct touched *touched, unsigned int shift);
+
 /* Touch it; false if the word is not the one that the touch before has written. */
 bool touch_page(struct touched *touched, size_t page);
 

@@ -227,7 +227,7 @@ def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.Monk
     monkeypatch.setattr(tierbench.guest_programs, "programs", lambda: {"tierbench": Path("/made up/tierbench")})
     monkeypatch.setattr(tierbench.packages, "with_libraries", Path)
     monkeypatch.setattr(tierbench.packages, "run_unpacked", lambda home, program: ["ld", program])
-    text = tierbench.script(["tenants", "redis"], ["numab", "damon"], (STOCK, *OURS), Load(7, 8, 9), 3,
+    text = tierbench.script(tierbench.cases(["tenants", "redis"], ["numab", "damon"]), (STOCK, *OURS), Load(7, 8, 9), 3,
                             [["insmod", "x.ko"]])
     assert "insmod x.ko || exit 3" in text
     lines = [line for line in text.splitlines() if "tierbench" in line]
@@ -251,7 +251,10 @@ def test_options() -> None:
     assert chosen.cases == [("tenants", "numab"), ("redis", "numab")]
     assert (chosen.boots, chosen.samples_per_boot) == (2, 5)
     assert [config.label for config in chosen.chosen] == ["stock", "off", "runs"]
-    assert tiering.plan_for(parsed(), board).policies == ("numab", "damon")
+    assert tiering.plan_for(parsed(), board).cases == [
+        ("tenants", "numab"), ("tenants", "damon"), ("tenants", "reclaim"), ("redis", "numab"), ("redis", "damon")]
+    with pytest.raises(UsageError, match="redis allocates nothing"):
+        tiering.plan_for(parsed("--workload", "redis", "--policy", "reclaim"), board)
     with pytest.raises(UsageError, match="9 samples are too few"):
         tiering.plan_for(parsed("--samples", "9"), board)
     with pytest.raises(UsageError, match="no DMA engine"):

@@ -22,8 +22,8 @@ from ferry.vm import guest_programs
 PROGRAM = "tierbench"
 TENANTS, REDIS = "tenants", "redis"
 WORKLOADS = (TENANTS, REDIS)
-NUMAB, DAMON = "numab", "damon"
-POLICIES = (NUMAB, DAMON)
+NUMAB, DAMON, RECLAIM = "numab", "damon", "reclaim"
+POLICIES = (NUMAB, DAMON, RECLAIM)
 MIB = 1 << 20
 #: The memory of all tenants, a quarter more than the fast node has, and the hot set of each.
 TENANT_COUNT, TENANT_BYTES, HOT_BYTES = 3, 320 * MIB, 8 * MIB
@@ -76,11 +76,16 @@ class Outcome:
         return guest_samples.reason(PROGRAM, self.status, self.stderr)
 
 
-def script(workloads: Sequence[str], policies: Sequence[str], configs: Sequence[Config], load: Load, samples: int,
+def cases(workloads: Sequence[str], policies: Sequence[str]) -> list[tuple[str, str]]:
+    """Each workload under each policy that moves its memory: redis allocates nothing, so reclaim alone does not."""
+    return [case for case in itertools.product(workloads, policies) if case != (REDIS, RECLAIM)]
+
+
+def script(chosen: Sequence[tuple[str, str]], configs: Sequence[Config], load: Load, samples: int,
            first: Sequence[Sequence[str]]) -> str:
-    """The shell commands of one boot."""
+    """The shell commands of one boot; `chosen` are its workloads, each with a policy."""
     lines = ["set -u", *(f"{shlex.join(command)} || exit 3" for command in first)]
-    for workload, policy in itertools.product(workloads, policies):
+    for workload, policy in chosen:
         words = [str(guest_programs.programs()[PROGRAM]), "--policy", policy]
         words += ["--samples", str(samples), "--warmup", "1"]
         words += [word for config in configs for word in ("--config", config.argument)]

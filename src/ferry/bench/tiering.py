@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -54,7 +53,7 @@ class Plan:
     @property
     def cases(self) -> list[tuple[str, str]]:
         """Each workload under each policy."""
-        return list(itertools.product(self.workloads, self.policies))
+        return tierbench.cases(self.workloads, self.policies)
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -66,7 +65,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--baseline", default="off", choices=("off", "stock"),
         help="no migrator in the same boot (off, the default), or the unpatched kernel in boots between (stock)")
     add("--policy", type=plan.listed(plan.one_of(tierbench.POLICIES)), metavar="LIST",
-        help="numab: NUMA balancing promotes, reclaim demotes; damon: schemes of DAMON do both (default: both)")
+        help="numab: NUMA balancing promotes, reclaim demotes; damon: schemes of DAMON do both; reclaim: it demotes, "
+             "nothing promotes (default: all)")
     add("--workload", type=plan.listed(plan.one_of(tierbench.WORKLOADS)), metavar="LIST",
         help="tenants: processes whose hot sets move; redis: redis-benchmark (default: both)")
     add("--migrator", type=plan.listed(plan.one_of(plan.MIGRATORS)), metavar="LIST",
@@ -87,8 +87,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     vs_stock = args.baseline == "stock"
     configs = plan.configs(Choice(move_pages.migrators(args.migrator or ["off"], board), args.threads or [2],
                                   channels=[board.channels], runs=args.runs))
-    return Plan(tuple(args.workload or tierbench.WORKLOADS),
-                tuple(args.policy or tierbench.POLICIES), configs, QUICK_LOAD if args.quick else LOAD,
+    workloads, policies = args.workload or tierbench.WORKLOADS, args.policy or tierbench.POLICIES
+    if not tierbench.cases(workloads, policies):
+        raise UsageError(f"{tierbench.REDIS} allocates nothing, so reclaim demotes nothing of it",
+                         hint=f"--workload {tierbench.TENANTS}")
+    return Plan(tuple(workloads), tuple(policies), configs, QUICK_LOAD if args.quick else LOAD,
                 samples, boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
 
 
@@ -122,7 +125,7 @@ def one_boot(chosen: Plan, board: Board, kernel: Kernel, name: str, kernel_name:
     """A boot that measures each workload under each policy."""
     configs = [config for config in chosen.chosen if config.kernel == kernel_name]
     modules = move_pages.insmods(kernel, move_pages.modules_of(board, configs))
-    script = tierbench.script(chosen.workloads, chosen.policies, configs, chosen.load, chosen.samples_per_boot, modules)
+    script = tierbench.script(chosen.cases, configs, chosen.load, chosen.samples_per_boot, modules)
     runs = len(chosen.cases) * len(configs) * (1 + chosen.samples_per_boot)
     return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)
