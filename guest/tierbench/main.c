@@ -169,7 +169,7 @@ static void start_tenants(const struct options *options)
 	const struct tenants_memory each = {
 		.bytes = options_each_bytes(options),
 		.hot_bytes = options->hot_bytes,
-		.renewed = options->policy == POLICY_RECLAIM,
+		.renew_on = options->policy == POLICY_RECLAIM ? options->from : -1,
 	};
 	bool cgroups = cgroup_available();
 	struct json json;

@@ -43,8 +43,8 @@ void options_parse(struct options *options, int argc, char **argv)
 		OPT_CHOICE("policy", "NAME", &options->policy, policies,
 			   "numab: NUMA balancing promotes, reclaim demotes;\n"
 			   "damon: schemes of DAMON do both;\n"
-			   "reclaim: it demotes, nothing promotes; tenants free the memory of their next\n"
-			   "hot set and allocate it again (numab)"),
+			   "reclaim: it demotes, nothing promotes; tenants allocate on the fast node only,\n"
+			   "their next hot set anew each time (numab)"),
 		OPT_NUMBER("tenants", "N", &options->tenants, 1, MAX_TENANTS,
 			   "processes, each pinned to a CPU and in a memory control group of its own (3)"),
 		OPT_SIZE("bytes", &options->bytes,

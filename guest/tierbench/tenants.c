@@ -12,6 +12,7 @@
 
 #include "cgroup.h"
 #include "sysfs.h"
+#include "tiering.h"
 #include "touch.h"
 #include "util.h"
 
@@ -44,7 +45,7 @@ static void touch_until_paused(struct touched *touched, struct histogram *histog
 		unsigned int shift = atomic_load_explicit(&shared->shift, memory_order_relaxed);
 		size_t page = touch_choose(touched, shift);
 
-		if (memory.renewed && shift != renewed) {
+		if (memory.renew_on >= 0 && shift != renewed) {
 			renewed = shift;
 			touch_renew(touched, shift);
 		}
@@ -78,6 +79,9 @@ static _Noreturn void run_tenant(unsigned int number)
 	sysfs_disown();
 	if (in_cgroups)
 		cgroup_enter(number);
+	/* Else new pages would come from the slow node, and kswapd would sleep. */
+	if (memory.renew_on >= 0)
+		tiering_hold(memory.renew_on);
 	/* The first CPU is left to the kernel's threads that move memory. */
 	pthread_join(cpu_pin_start(number + 1, touch_memory, &shared->tenant[number]), NULL);
 	_exit(EXIT_FAILED);

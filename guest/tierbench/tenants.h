@@ -14,7 +14,7 @@
 struct tenants_memory {
 	size_t bytes;		/* of each tenant */
 	size_t hot_bytes;	/* of them, in its hot set */
-	bool renewed;		/* its next hot set is freed and allocated again */
+	int renew_on;		/* the only node it allocates on, where its next hot set gets new pages; -1: none */
 };
 
 /*

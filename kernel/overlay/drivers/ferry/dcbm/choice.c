@@ -12,8 +12,13 @@
  * There is such a pair of rates for each node of destinations, for each class
  * of folios and numbers of channels, and for each way in which CPUs take part.
  * Every DCBM_AGE both are measured again: DCBM_TRIALS batches of each kind are
- * copied in turn. A batch that the CPUs alone would not copy in batch_max_us is
- * left to the channels. Batches become so large only while channels are faster.
+ * copied in turn. Where batches are rare, a comparison that channels lost comes
+ * again only after DCBM_LEFT batches, so that slow ones are few. And a batch
+ * that has taken DCBM_LOST_TIMES as long as the CPUs need is lost: its channels
+ * get nothing more, and CPUs copy the rest.
+ *
+ * A batch that the CPUs alone would not copy in batch_max_us is left to the
+ * channels. Batches become so large only while channels are faster.
  * So is one that tries an engine after a failure: the next such batch may come
  * more than DCBM_AGE later, when all is measured again. It is no comparison,
  * and neither is a batch of which channels left folios to the move phase.
@@ -23,6 +28,7 @@
  */
 
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/nodemask.h>
 #include <linux/seq_file.h>
@@ -38,6 +44,10 @@
  * those that are slower do not matter.
  */
 #define DCBM_TRIALS		2
+/* After each of them, mm/ferry lets its CPU migrate many lists without dcbm. */
+#define DCBM_LEFT		4
+/* More than a disturbance, and little beside all batches. */
+#define DCBM_LOST_TIMES		2
 
 /**
  * struct dcbm_choice - with channels or without, for batches of one class
@@ -45,6 +55,7 @@
  * @nr_cpu:	their number
  * @rate:	bytes per us of batches that channels copied, with CPUs or not
  * @nr:		their number
+ * @nr_left:	batches left to the CPUs since both were measured
  * @begun:	in jiffies; when the numbers were 0
  */
 struct dcbm_choice {
@@ -52,6 +63,7 @@ struct dcbm_choice {
 	unsigned int nr_cpu;
 	unsigned long rate;
 	unsigned int nr;
+	unsigned int nr_left;
 	unsigned long begun;
 };
 
@@ -77,7 +89,29 @@ static void dcbm_choice_restart(struct dcbm_choice *choice)
 	WRITE_ONCE(choice->nr_cpu, 0);
 	WRITE_ONCE(choice->rate, 0);
 	WRITE_ONCE(choice->nr, 0);
+	WRITE_ONCE(choice->nr_left, 0);
 	WRITE_ONCE(choice->begun, jiffies);
+}
+
+/* Is it time to measure again? A comparison that has begun goes on. */
+static bool dcbm_choice_is_due(const struct dcbm_choice *choice)
+{
+	if (!READ_ONCE(choice->nr_cpu))
+		return true;
+	if (READ_ONCE(choice->nr) < DCBM_TRIALS ||
+	    !time_after(jiffies, READ_ONCE(choice->begun) + DCBM_AGE))
+		return false;
+	return READ_ONCE(choice->rate) > READ_ONCE(choice->cpu_rate) ||
+	       READ_ONCE(choice->nr_left) >= DCBM_LEFT;
+}
+
+/* Do channels win? Count a batch that is left to the CPUs. */
+static enum dcbm_verdict dcbm_compare(struct dcbm_choice *choice)
+{
+	if (READ_ONCE(choice->rate) > READ_ONCE(choice->cpu_rate))
+		return DCBM_CHANNELS;
+	WRITE_ONCE(choice->nr_left, READ_ONCE(choice->nr_left) + 1);
+	return DCBM_CPUS;
 }
 
 /* Would the CPUs alone keep the batch locked for too long? */
@@ -125,19 +159,22 @@ enum dcbm_verdict dcbm_choose(struct dcbm_job *job)
 	unsigned int nr, nr_cpu;
 
 	job->choice = NULL;
+	job->lost_ns = 0;
 	if (READ_ONCE(dcbm_tuning.force_offload) || dcbm_is_trial(job))
 		return DCBM_CHANNELS;
-	if (!READ_ONCE(choice->nr_cpu) ||
-	    time_after(jiffies, READ_ONCE(choice->begun) + DCBM_AGE))
+	if (dcbm_choice_is_due(choice))
 		dcbm_choice_restart(choice);
 	nr = READ_ONCE(choice->nr);
 	nr_cpu = READ_ONCE(choice->nr_cpu);
 	job->choice = choice;
 	if (nr >= DCBM_TRIALS)
-		return READ_ONCE(choice->rate) > READ_ONCE(choice->cpu_rate) ?
-		       DCBM_CHANNELS : DCBM_CPUS;
+		return dcbm_compare(choice);
 	if (nr_cpu <= nr && !dcbm_is_too_large(job, choice))
 		return DCBM_MEASURE_CPUS;
+	if (nr_cpu > nr)
+		job->lost_ns = div64_u64(DCBM_LOST_TIMES * NSEC_PER_USEC *
+					 job->batch->bytes,
+					 READ_ONCE(choice->cpu_rate) ?: 1);
 	if (nr_cpu <= nr || dcbm_is_first_try(job))
 		job->choice = NULL;
 	return DCBM_CHANNELS;

@@ -179,13 +179,17 @@ static int dcbm_desc_result(struct dcbm_transfer *transfer,
 	return -EIO;
 }
 
-/* The descriptor's folios are not copied: the batch is no comparison. */
+/*
+ * The descriptor's folios are not copied: the batch is no comparison, unless
+ * channels have lost it.
+ */
 static void dcbm_fail_pairs(struct dcbm_job *job, const struct dcbm_desc *desc,
 			    int err)
 {
 	unsigned int i;
 
-	job->choice = NULL;
+	if (err != -EAGAIN || !dcbm_has_lost(job))
+		job->choice = NULL;
 	for (i = desc->first; i < desc->first + desc->nr; i++)
 		WRITE_ONCE(job->batch->pairs[desc->transfer->pair[i]].status,
 			   err);

@@ -30,10 +30,10 @@
  * one of them waits. Its time is therefore limited:
  *
  *   - No channel claims anything after batch_max_us, or after the nanoseconds
- *     that the batch has bytes.
+ *     that the batch has bytes, or if channels have lost: see choice.c.
  *   - A transfer has a limit: a multiple of its expected time, and at most
  *     DCBM_MAX_TIMES times batch_max_us. No group of it is submitted so long
- *     after its claim. The CPU copies the rest.
+ *     after its claim, or if channels have lost. The CPU copies the rest.
  *   - If a group is not complete so long after it was issued, or a quarter of
  *     that after the limit of its transfer, its channel hangs.
  *
@@ -93,7 +93,8 @@ static bool dcbm_in_time(const struct dcbm_job *job)
 	const struct ferry_batch *batch = job->batch;
 	u64 max = max(batch->max_us * NSEC_PER_USEC, batch->bytes);
 
-	return job->now - job->start <= max(max, dcbm_timeout_ns());
+	return job->now - job->start <= max(max, dcbm_timeout_ns()) &&
+	       !dcbm_has_lost(job);
 }
 
 /* The limit of the channel's transfers. */
@@ -195,9 +196,10 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 				    struct dcbm_transfer *transfer)
 {
 	bool late = job->now > transfer->deadline;
+	bool cut = transfer->next && (late || dcbm_has_lost(job));
 	u64 limit = dcbm_limit_ns(job, transfer->ch);
 
-	if (transfer->next < transfer->nr_descs && !(late && transfer->next)) {
+	if (transfer->next < transfer->nr_descs && !cut) {
 		if (dcbm_submit_group(transfer, limit))
 			return DCBM_WAITING;
 		if (!late)

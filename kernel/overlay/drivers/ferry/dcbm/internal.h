@@ -227,6 +227,7 @@ enum dcbm_verdict {
  * @claims:	which parts of it are claimed
  * @cpu_copies:	the calling CPU copies, too
  * @choice:	rates that the batch is a sample of, or NULL
+ * @lost_ns:	time after which channels that are compared have lost, or 0
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
@@ -239,12 +240,19 @@ struct dcbm_job {
 	struct ferry_claims *claims;
 	bool cpu_copies;
 	struct dcbm_choice *choice;
+	u64 lost_ns;
 	unsigned long cpu_rate;
 	u64 start;
 	u64 now;
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
 };
+
+/* Are the channels of the job known to be slower by now? */
+static inline bool dcbm_has_lost(const struct dcbm_job *job)
+{
+	return job->lost_ns && job->now - job->start > job->lost_ns;
+}
 
 /* When copies are verified, the words of the verify knob. */
 enum dcbm_verify {
