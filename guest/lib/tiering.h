@@ -25,8 +25,8 @@ void tiering_enable(unsigned int scan_ms);
 bool tiering_balance(unsigned int scan_ms);
 
 /*
- * From now on NUMA balancing scans only the memory of this program that is given to tiering_offer(); this holds for
- * threads that start later, too. All other memory stays on `node`, because each scan of it would flush TLBs.
+ * From now on this program, and threads that start later, allocate on `node` only. NUMA balancing does not scan such
+ * memory, which would flush TLBs, but only what is given to tiering_offer().
  */
 void tiering_hold(int node);
 

@@ -587,6 +587,70 @@ static void dcbm_learns_from_whole_batches(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, job->choice);
 }
 
+static void fake_issue_slower(struct fake_engine *engine)
+{
+	fake_complete_in(engine, 5 * NSEC_PER_MSEC);
+}
+
+/* The CPUs have copied the job's batch in @ns. Return the next verdict. */
+static enum dcbm_verdict fake_measure_cpus(struct kunit *test,
+					   struct dcbm_job *job, u64 ns)
+{
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
+	dcbm_learn_batch(job, false, ns);
+	return dcbm_choose(job);
+}
+
+/* Channels that are slower than the CPUs get no more of a comparison. */
+static void dcbm_loser_is_cut(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ae4dma");
+	struct ferry_batch *batch = fake_batch(test, 16, PAGE_SIZE);
+	struct dcbm_job *job;
+	unsigned int i;
+
+	dcbm_choices_forget();
+	engine->issue = fake_issue_slower;
+	for (i = 0; i < 2; i++) {
+		job = fake_job(test, batch, 1000);
+		KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
+				fake_measure_cpus(test, job, NSEC_PER_MSEC));
+		engine->nr_preps = 0;
+		dcbm_copy_job(job);
+		KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
+		KUNIT_EXPECT_EQ(test, batch->pairs[15].status, -EAGAIN);
+		fake_expect_blameless(test, job);
+	}
+	job = fake_job(test, batch, 1000);
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CPUS);
+	dcbm_give_back(job);
+	ferry_mtcopy_end(job->cpus);
+}
+
+/* A comparison that was lost comes again after some time and some batches. */
+static void dcbm_loser_waits(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+	unsigned int i;
+
+	fake_engine(test, "ae4dma");
+	batch = fake_batch(test, 16, PAGE_SIZE);
+	job = fake_job(test, batch, 1000);
+	dcbm_choices_forget();
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
+				fake_measure_cpus(test, job, NSEC_PER_MSEC));
+		dcbm_learn_batch(job, true, 2 * NSEC_PER_MSEC);
+	}
+	msleep(DCBM_AGE / HZ * MSEC_PER_SEC + 100);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CPUS);
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
+	dcbm_give_back(job);
+	ferry_mtcopy_end(job->cpus);
+}
+
 static void fake_zero(struct ferry_batch *batch)
 {
 	unsigned int i;
@@ -684,6 +748,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	KUNIT_CASE(dcbm_stops_if_not_mapped),
 	KUNIT_CASE(dcbm_learns_from_whole_batches),
+	KUNIT_CASE(dcbm_loser_is_cut),
+	KUNIT_CASE_SLOW(dcbm_loser_waits),
 	KUNIT_CASE(dcbm_verifies_no_chance),
 	KUNIT_CASE(dcbm_counts_the_good),
 	{}
