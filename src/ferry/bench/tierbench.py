@@ -89,16 +89,17 @@ def script(chosen: Sequence[tuple[str, str]], configs: Sequence[Config], load: L
         words = [str(guest_programs.programs()[PROGRAM]), "--policy", policy]
         words += ["--samples", str(samples), "--warmup", "1"]
         words += [word for config in configs for word in ("--config", config.argument)]
-        command = tenants_command(words, load) if workload == TENANTS else redis_command(words, load)
+        command = tenants_command(words, load, policy) if workload == TENANTS else redis_command(words, load)
         out = f'"$FERRY_SHARE"/{workload}-{policy}'
         lines.append(f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl")
     return "\n".join([*lines, "exit 0", ""])
 
 
-def tenants_command(words: Sequence[str], load: Load) -> str:
-    """The shell command of the workload `tenants`."""
+def tenants_command(words: Sequence[str], load: Load, policy: str) -> str:
+    """The shell command of the workload `tenants`. kswapd wakes now and then, and must do so in each sample."""
+    shift_ms = load.shift_ms // 4 if policy == RECLAIM else load.shift_ms
     return shlex.join([*words, "--tenants", str(TENANT_COUNT), "--bytes", str(TENANT_BYTES), "--hot-bytes",
-                       str(HOT_BYTES), "--load-ms", str(load.tenant_ms), "--shift-ms", str(load.shift_ms)])
+                       str(HOT_BYTES), "--load-ms", str(load.tenant_ms), "--shift-ms", str(shift_ms)])
 
 
 def redis_command(words: Sequence[str], load: Load) -> str:
