@@ -19,8 +19,11 @@ void policy_apply(const struct options *options)
 	if (options->policy == POLICY_RECLAIM) {
 		tiering_disable();
 		tiering_enable_demotion();
-		/* kswapd shall keep free what the tenants allocate at a time, so that none of them waits and demotes. */
-		if (!sysfs_set_until_exit("/proc/sys/vm/watermark_scale_factor", "500"))
+		/*
+		 * kswapd shall keep free what the tenants allocate at a time, so that none of them waits and demotes.
+		 * On a large machine it does so by default.
+		 */
+		if (!sysfs_set_until_exit("/proc/sys/vm/watermark_scale_factor", "1000"))
 			die(EXIT_FAILED, "watermark_scale_factor: %m");
 		return;
 	}
