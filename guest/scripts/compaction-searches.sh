@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# With runs, direct compaction collects long lists, and does not search the free lists for each page. Prints KTAP.
+# With runs, direct compaction collects long lists. It does not search the free lists for each page, and counts the pages
+# that it isolates. Prints KTAP.
 #
 #   compaction-searches.sh COMPACTBENCH
 #
@@ -14,8 +15,9 @@ tracing=/sys/kernel/tracing
 instance=$tracing/instances/ferry
 enable=$instance/events/compaction/mm_compaction_fast_isolate_freepages/enable
 
-moved() {
-	awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat
+# vmstat NAME...: the sum of these
+vmstat() {
+	awk -v names=" $* " 'index(names, " " $1 " ") { sum += $2 } END { print sum }' /proc/vmstat
 }
 
 clean_up() {
@@ -25,17 +27,27 @@ clean_up() {
 }
 
 echo "TAP version 13"
-echo "1..1"
+echo "1..2"
 trap clean_up EXIT
 mountpoint -q $tracing || mount -t tracefs tracefs $tracing
 # More than 100,000 events for each CPU.
 mkdir $instance && echo 8192 >$instance/buffer_size_kb && echo 1 >$enable
 status=$?
-before=$(moved)
+before=$(vmstat pgmigrate_success)
 "$compactbench" --workload idle --order 9 --blocks 16 --samples 1 --warmup 0 --config runs:runs=1,migrator=off ||
 	status=$?
 echo 0 >$enable
-pages=$(($(moved) - before)) searches=$(grep -c fast_isolate_freepages $instance/trace)
+pages=$(($(vmstat pgmigrate_success) - before)) searches=$(grep -c fast_isolate_freepages $instance/trace)
 [ $status -eq 0 ] && [ "$pages" -ge 1024 ] && [ "$searches" -gt 0 ] && [ $((searches * 16)) -le "$pages" ]
 report "a search of the free lists serves many pages" $? "status $status, $searches searches for $pages pages"
+
+# stat_refresh adds up what each CPU has counted, and reports what is negative.
+dmesg -c >/dev/null
+echo 1 >/proc/sys/vm/stat_refresh
+isolated=$(vmstat nr_isolated_anon nr_isolated_file)
+listed=$(vmstat nr_active_anon nr_inactive_anon) used=$(vmstat nr_anon_pages nr_shmem)
+# Pages that were freed or allocated just now, and those of the CPUs' batches.
+[ "$isolated" -eq 0 ] && [ $((listed - used)) -lt 512 ] && [ $((used - listed)) -lt 512 ] &&
+	! dmesg | grep vmstat_refresh
+report "all pages that were isolated are counted" $? "$isolated isolated, $listed on LRU lists, $used anonymous"
 exit $failed

@@ -75,6 +75,15 @@ static void ferry_leave_cleared(struct ferry_table *table,
 	ferry_table_leave(table);
 }
 
+/* folio_mark_dirty(), of which little is left for an anonymous folio */
+static __always_inline void ferry_mark_dirty(struct folio *folio)
+{
+	if (!folio_test_anon(folio) || folio_test_swapcache(folio))
+		folio_mark_dirty(folio);
+	else if (!folio_test_dirty(folio))
+		folio_set_dirty(folio);
+}
+
 /* Clear a present PTE, as try_to_migrate_one() does for a single folio. */
 static __always_inline pte_t ferry_clear_pte(struct folio *src,
 					     struct folio *dst,
@@ -95,9 +104,8 @@ static __always_inline pte_t ferry_clear_pte(struct folio *src,
 	else
 		ferry_add_cleared(cleared, mm, address, pte);
 	migrc_folio_suspend(dst);
-	/* An anonymous folio that is dirty needs no more than that. */
-	if (pte_dirty(pte) && !(folio_test_anon(src) && folio_test_dirty(src)))
-		folio_mark_dirty(src);
+	if (pte_dirty(pte))
+		ferry_mark_dirty(src);
 	return pte;
 }
 
