@@ -25,8 +25,8 @@ void tiering_enable(unsigned int scan_ms);
 bool tiering_balance(unsigned int scan_ms);
 
 /*
- * From now on this program, and threads that start later, allocate on `node` only. NUMA balancing does not scan such
- * memory, which would flush TLBs, but only what is given to tiering_offer().
+ * From now on the calling thread, and threads that it starts later, allocate on `node` only. NUMA balancing does not
+ * scan that memory, as a scan flushes TLBs, but only what is given to tiering_offer().
  */
 void tiering_hold(int node);
 

@@ -21,7 +21,7 @@ void policy_apply(const struct options *options)
 		tiering_enable_demotion();
 		/*
 		 * kswapd shall keep free what the tenants allocate at a time, so that none of them waits and demotes.
-		 * On a large machine it does so by default.
+		 * On a large node the default factor is as many bytes.
 		 */
 		if (!sysfs_set_until_exit("/proc/sys/vm/watermark_scale_factor", "1000"))
 			die(EXIT_FAILED, "watermark_scale_factor: %m");

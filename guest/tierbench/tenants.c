@@ -48,6 +48,7 @@ static void touch_until_paused(struct touched *touched, struct histogram *histog
 		if (memory.renew_on >= 0 && shift != renewed) {
 			renewed = shift;
 			touch_renew(touched, shift);
+			start = clock_ns();
 		}
 		if (!touch_page(touched, page))
 			die(EXIT_FAILED, "page %zu of a tenant does not hold what the tenant wrote there", page);

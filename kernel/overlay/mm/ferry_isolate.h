@@ -12,9 +12,10 @@
  * them up, and updates the statistics once before it unlocks.
  *
  * The sizes of a lruvec only change under its lock, so no task that holds it
- * finds pages that are off the list and in its size. The number of isolated
- * pages is read without a lock, to throttle: it is short by the pages that were
- * isolated since the lock was taken, which compaction drops every 32 PFNs.
+ * finds pages that are off the list and in its size. Tasks that read without it
+ * find sizes that are too large, and a number of isolated pages that is too
+ * small, by the pages that were isolated since the lock was taken: at most 32,
+ * because compaction drops the lock every 32 PFNs.
  *
  * Other folios, and all with multi-generational LRU, are counted one by one.
  *
@@ -60,7 +61,7 @@ static inline void ferry_count_isolated(struct ferry_isolated *isolated)
  * @lruvec:	the folio's lruvec, locked
  * @folio:	the folio; the caller has cleared its LRU flag
  *
- * Context: lruvec lock held, interrupts off.
+ * Context: lruvec lock held.
  */
 static inline void ferry_isolate_folio(struct ferry_isolated *isolated,
 				       struct lruvec *lruvec,

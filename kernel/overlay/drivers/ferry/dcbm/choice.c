@@ -21,7 +21,9 @@
  * channels. Batches become so large only while channels are faster.
  * So is one that tries an engine after a failure: the next such batch may come
  * more than DCBM_AGE later, when all is measured again. It is no comparison,
- * and neither is a batch of which channels left folios to the move phase.
+ * and neither is a batch of which channels left folios to the move phase,
+ * unless they have lost it. A batch that gives a channel its first transfer is
+ * one only if no other came in DCBM_AGE: where batches are rare each is such.
  *
  * Locking: none. Batches read and write single words; a lost update loses one
  * sample.
@@ -44,7 +46,7 @@
  * those that are slower do not matter.
  */
 #define DCBM_TRIALS		2
-/* After each of them, mm/ferry lets its CPU migrate many lists without dcbm. */
+/* After most of them, mm/ferry lets the CPU migrate 64 lists without dcbm. */
 #define DCBM_LEFT		4
 /* More than a disturbance, and little beside all batches. */
 #define DCBM_LOST_TIMES		2
@@ -55,8 +57,8 @@
  * @nr_cpu:	their number
  * @rate:	bytes per us of batches that channels copied, with CPUs or not
  * @nr:		their number
- * @nr_left:	batches left to the CPUs since both were measured
- * @begun:	in jiffies; when the numbers were 0
+ * @nr_left:	batches for which the CPUs won since both were measured
+ * @stamp:	in jiffies; when the numbers were 0, or were complete
  */
 struct dcbm_choice {
 	unsigned long cpu_rate;
@@ -64,7 +66,7 @@ struct dcbm_choice {
 	unsigned long rate;
 	unsigned int nr;
 	unsigned int nr_left;
-	unsigned long begun;
+	unsigned long stamp;
 };
 
 struct dcbm_choices {
@@ -90,7 +92,12 @@ static void dcbm_choice_restart(struct dcbm_choice *choice)
 	WRITE_ONCE(choice->rate, 0);
 	WRITE_ONCE(choice->nr, 0);
 	WRITE_ONCE(choice->nr_left, 0);
-	WRITE_ONCE(choice->begun, jiffies);
+	WRITE_ONCE(choice->stamp, jiffies);
+}
+
+static bool dcbm_choice_is_old(const struct dcbm_choice *choice)
+{
+	return time_after(jiffies, READ_ONCE(choice->stamp) + DCBM_AGE);
 }
 
 /* Is it time to measure again? A comparison that has begun goes on. */
@@ -98,8 +105,7 @@ static bool dcbm_choice_is_due(const struct dcbm_choice *choice)
 {
 	if (!READ_ONCE(choice->nr_cpu))
 		return true;
-	if (READ_ONCE(choice->nr) < DCBM_TRIALS ||
-	    !time_after(jiffies, READ_ONCE(choice->begun) + DCBM_AGE))
+	if (READ_ONCE(choice->nr) < DCBM_TRIALS || !dcbm_choice_is_old(choice))
 		return false;
 	return READ_ONCE(choice->rate) > READ_ONCE(choice->cpu_rate) ||
 	       READ_ONCE(choice->nr_left) >= DCBM_LEFT;
@@ -124,7 +130,7 @@ static bool dcbm_is_too_large(const struct dcbm_job *job,
 	return job->batch->bytes > most;
 }
 
-/* Does the job give a channel its first transfer? Then it is no comparison. */
+/* Does the job give a channel its first transfer? */
 static bool dcbm_is_first_try(const struct dcbm_job *job)
 {
 	unsigned int i;
@@ -175,7 +181,8 @@ enum dcbm_verdict dcbm_choose(struct dcbm_job *job)
 		job->lost_ns = div64_u64(DCBM_LOST_TIMES * NSEC_PER_USEC *
 					 job->batch->bytes,
 					 READ_ONCE(choice->cpu_rate) ?: 1);
-	if (nr_cpu <= nr || dcbm_is_first_try(job))
+	if (nr_cpu <= nr ||
+	    (dcbm_is_first_try(job) && !dcbm_choice_is_old(choice)))
 		job->choice = NULL;
 	return DCBM_CHANNELS;
 }
@@ -197,6 +204,8 @@ void dcbm_learn_batch(const struct dcbm_job *job, bool channels, u64 ns)
 	if (channels) {
 		dcbm_average(&choice->rate, job->batch->bytes, ns);
 		WRITE_ONCE(choice->nr, READ_ONCE(choice->nr) + 1);
+		if (READ_ONCE(choice->nr) == DCBM_TRIALS)
+			WRITE_ONCE(choice->stamp, jiffies);
 	} else {
 		dcbm_average(&choice->cpu_rate, job->batch->bytes, ns);
 		WRITE_ONCE(choice->nr_cpu, READ_ONCE(choice->nr_cpu) + 1);

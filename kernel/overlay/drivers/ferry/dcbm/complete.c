@@ -272,6 +272,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	ch->claimed -= transfer->bytes;
 	dcbm_cut(job, transfer);
 	if (!transfer->next) {
+		job->choice = NULL;
 		dcbm_engine_failed(ch->engine, "a full queue");
 	} else if (dcbm_set_status(job, transfer) == transfer->bytes) {
 		transfer->cpu_ns += ktime_get_ns() - start;

@@ -32,8 +32,8 @@
  *   - No channel claims anything after batch_max_us, or after the nanoseconds
  *     that the batch has bytes, or if channels have lost: see choice.c.
  *   - A transfer has a limit: a multiple of its expected time, and at most
- *     DCBM_MAX_TIMES times batch_max_us. No group of it is submitted so long
- *     after its claim, or if channels have lost. The CPU copies the rest.
+ *     DCBM_MAX_TIMES times batch_max_us. No further group of it is submitted so
+ *     long after its claim, or if channels have lost. The CPU copies the rest.
  *   - If a group is not complete so long after it was issued, or a quarter of
  *     that after the limit of its transfer, its channel hangs.
  *
@@ -205,7 +205,7 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 		if (!late)
 			return DCBM_QUEUE_FULL;
 	}
-	if (transfer->next < transfer->nr_descs)
+	if (late && transfer->next < transfer->nr_descs)
 		dcbm_count(transfer->next ? DCBM_DEADLINE_EXCEEDED :
 					    DCBM_PREP_FAILURES, 1);
 	return dcbm_complete(job, transfer) ? DCBM_IDLE : DCBM_GONE;

@@ -651,6 +651,33 @@ static void dcbm_loser_waits(struct kunit *test)
 	ferry_mtcopy_end(job->cpus);
 }
 
+/* Batches that are rarer than the age of rates come to a verdict, and keep it. */
+static void dcbm_compares_rare_batches(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+
+	fake_engine(test, "ae4dma");
+	batch = fake_batch(test, 16, PAGE_SIZE);
+	job = fake_job(test, batch, 0);
+	dcbm_choices_forget();
+	KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
+			fake_measure_cpus(test, job, NSEC_PER_MSEC));
+	/* Its first transfer is no comparison, if another one comes soon. */
+	KUNIT_EXPECT_NULL(test, job->choice);
+	msleep(DCBM_AGE / HZ * MSEC_PER_SEC + 100);
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
+	KUNIT_EXPECT_NOT_NULL(test, job->choice);
+	dcbm_learn_batch(job, true, NSEC_PER_MSEC / 2);
+	KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
+			fake_measure_cpus(test, job, NSEC_PER_MSEC));
+	dcbm_learn_batch(job, true, NSEC_PER_MSEC / 2);
+	/* It has lasted for longer than its result is good for. */
+	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
+	dcbm_give_back(job);
+	ferry_mtcopy_end(job->cpus);
+}
+
 static void fake_zero(struct ferry_batch *batch)
 {
 	unsigned int i;
@@ -750,6 +777,7 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_learns_from_whole_batches),
 	KUNIT_CASE(dcbm_loser_is_cut),
 	KUNIT_CASE_SLOW(dcbm_loser_waits),
+	KUNIT_CASE_SLOW(dcbm_compares_rare_batches),
 	KUNIT_CASE(dcbm_verifies_no_chance),
 	KUNIT_CASE(dcbm_counts_the_good),
 	{}
