@@ -651,7 +651,7 @@ static void dcbm_loser_waits(struct kunit *test)
 	ferry_mtcopy_end(job->cpus);
 }
 
-/* Batches that are rarer than the age of rates come to a verdict, and keep it. */
+/* Batches rarer than the age of rates come to a verdict, and keep it. */
 static void dcbm_compares_rare_batches(struct kunit *test)
 {
 	struct ferry_batch *batch;
