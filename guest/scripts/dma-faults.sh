@@ -187,8 +187,10 @@ move() {
 	start=$(submitted)
 	status=0
 	rounds=0
+	# A busy host is slow to unbind a thousand times.
+	most=$((30 + least / 20))
 	moved=0
-	while [ $status -eq 0 ] && [ $rounds -lt 30 ] && { [ $moved -lt "$folios" ] || [ "$(copied)" -eq 0 ] || ! happened; }; do
+	while [ $status -eq 0 ] && [ $rounds -lt $most ] && { [ $moved -lt "$folios" ] || [ "$(copied)" -eq 0 ] || ! happened; }; do
 		select_dcbm
 		"$integrity" --seconds $((1 + folios / 1000)) --bytes 32m --only read,write --movers $movers --audit-by kernel \
 			--leak-kb 262144 >now.json 2>&1 || status=$?
