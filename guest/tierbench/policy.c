@@ -21,9 +21,9 @@ void policy_apply(const struct options *options)
 		tiering_enable_demotion();
 		/*
 		 * kswapd shall keep free what the tenants allocate at a time, so that none of them waits and demotes.
-		 * On a large node the default factor is as many bytes.
+		 * On a node of 25 GiB the default factor is as many bytes as this one on a node of one.
 		 */
-		if (!sysfs_set_until_exit("/proc/sys/vm/watermark_scale_factor", "1000"))
+		if (!sysfs_set_until_exit("/proc/sys/vm/watermark_scale_factor", "250"))
 			die(EXIT_FAILED, "watermark_scale_factor: %m");
 		return;
 	}

@@ -27,10 +27,12 @@ POLICIES = (NUMAB, DAMON, RECLAIM)
 MIB = 1 << 20
 #: The memory of all tenants, a quarter more than the fast node has, and the hot set of each.
 TENANT_COUNT, TENANT_BYTES, HOT_BYTES = 3, 320 * MIB, 8 * MIB
+#: The same of the larger fast node that reclaim has.
+RECLAIM_BYTES = 1280 * MIB
 #: More than the fast node has, too. The keys of a group are the hot set of one sample, and few: NUMA balancing takes a
 #: page for hot if it is used within a second, and an emulated server is slow.
 GROUPS, GROUP_KEYS, VALUE_BYTES = 400, 200, 4096
-TOTAL_BYTES = {TENANTS: TENANT_BYTES, REDIS: GROUPS * GROUP_KEYS * VALUE_BYTES}
+REDIS_BYTES = GROUPS * GROUP_KEYS * VALUE_BYTES
 #: The figure of each workload that counts how much work its users get done.
 RATES = {TENANTS: "touches_per_second", REDIS: "requests_per_second"}
 WAITS = ("p50_us", "p99_us", "p999_us", "max_us")
@@ -81,6 +83,13 @@ def cases(workloads: Sequence[str], policies: Sequence[str]) -> list[tuple[str, 
     return [case for case in itertools.product(workloads, policies) if case != (REDIS, RECLAIM)]
 
 
+def total_bytes(workload: str, policy: str) -> int:
+    """The memory of all users of a workload."""
+    if workload == REDIS:
+        return REDIS_BYTES
+    return RECLAIM_BYTES if policy == RECLAIM else TENANT_BYTES
+
+
 def script(chosen: Sequence[tuple[str, str]], configs: Sequence[Config], load: Load, samples: int,
            first: Sequence[Sequence[str]]) -> str:
     """The shell commands of one boot; `chosen` are its workloads, each with a policy."""
@@ -98,8 +107,8 @@ def script(chosen: Sequence[tuple[str, str]], configs: Sequence[Config], load: L
 def tenants_command(words: Sequence[str], load: Load, policy: str) -> str:
     """The shell command of the workload `tenants`. kswapd wakes now and then, and must do so in each sample."""
     shift_ms = load.shift_ms // 4 if policy == RECLAIM else load.shift_ms
-    return shlex.join([*words, "--tenants", str(TENANT_COUNT), "--bytes", str(TENANT_BYTES), "--hot-bytes",
-                       str(HOT_BYTES), "--load-ms", str(load.tenant_ms), "--shift-ms", str(shift_ms)])
+    return shlex.join([*words, "--tenants", str(TENANT_COUNT), "--bytes", str(total_bytes(TENANTS, policy)),
+                       "--hot-bytes", str(HOT_BYTES), "--load-ms", str(load.tenant_ms), "--shift-ms", str(shift_ms)])
 
 
 def redis_command(words: Sequence[str], load: Load) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ferry.results.document import Document
 
 NAME = "tiering"
 #: Of the fast to the slow node: an emulated machine fills the fast one, and moves a part of it in a sample, in seconds.
+#: Under reclaim the board has its own nodes: the lists that kswapd demotes are a part of the node's memory.
 RATIO = "1:3"
 SAMPLES = 15
 LOAD, QUICK_LOAD = Load(8000, 4000, 6000), Load(4000, 4000, 3000)
@@ -54,6 +55,24 @@ class Plan:
     def cases(self) -> list[tuple[str, str]]:
         """Each workload under each policy."""
         return tierbench.cases(self.workloads, self.policies)
+
+    def cases_of(self, reclaim: bool) -> list[tuple[str, str]]:
+        """Those under the policy `reclaim`, or the others."""
+        return [case for case in self.cases if (case[1] == tierbench.RECLAIM) == reclaim]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A boot, the `number`th one of its kernel: for the policy `reclaim`, or for all others."""
+
+    number: int
+    kernel: str
+    reclaim: bool
+
+    @property
+    def name(self) -> str:
+        """Unique in a run."""
+        return f"{self.number}-{self.kernel}" + "-reclaim" * self.reclaim
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -95,37 +114,42 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
                 samples, boots=(2 if args.quick else 3) if vs_stock else 1, vs_stock=vs_stock)
 
 
-def machine(name: str) -> Board:
-    """The board with nodes that can be filled in seconds."""
-    return tlb_plan.tiered(boards.load(name), RATIO)
+def machine(name: str, reclaim: bool) -> Board:
+    """The board, with nodes that can be filled in seconds unless it is for the policy `reclaim`."""
+    return boards.load(name) if reclaim else tlb_plan.tiered(boards.load(name), RATIO)
 
 
 def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
-    board = machine(args.board)
+    board = boards.load(args.board)
     chosen = plan_for(args, board)
     kernels = {name: build.build(board, name) for name in ["stock"] * chosen.vs_stock + ["ferry"]}
-    described = {**asdict(chosen), "nodes": [asdict(node) for node in board.nodes]}
+    machines = {reclaim: machine(args.board, reclaim) for reclaim in (False, True) if chosen.cases_of(reclaim)}
+    described = {**asdict(chosen), "nodes": {"reclaim" if reclaim else "others": [asdict(node) for node in one.nodes]
+                                             for reclaim, one in machines.items()}}
     document = experiment.document(NAME, board, "stock" if chosen.vs_stock else "off", kernels, described)
-    order = {f"{number}-{name}": (number, name) for number in range(chosen.boots) for name in kernels}
-    boots = [one_boot(chosen, board, kernels[kernel], name, kernel) for name, (_, kernel) in order.items()]
+    order = [Turn(number, kernel, reclaim)
+             for number in range(chosen.boots) for reclaim in machines for kernel in kernels]
+    boots = [one_boot(chosen, machines[turn.reclaim], kernels[turn.kernel], turn) for turn in order]
     expected = chosen.boots * (chosen.samples_per_boot + 1) * len(chosen.cases) * len(chosen.chosen)
     document["warnings"] += experiment.run(boots, run_dir, f"tiering on {board.name}", expected)
     tiering_rows.fill(document, chosen.chosen, chosen.cases, chosen.samples_per_boot, outcomes(chosen, order, run_dir))
     return document
 
 
-def outcomes(chosen: Plan, order: Mapping[str, tuple[int, str]], run_dir: Path) -> list[tiering_rows.Run]:
-    """What each boot left of each workload and policy; `order` has the number and the kernel of each boot."""
-    return [tiering_rows.Run(number, kernel, case, tierbench.outcome(experiment.share_of(run_dir, name), *case))
-            for name, (number, kernel) in order.items() for case in chosen.cases]
+def outcomes(chosen: Plan, order: Sequence[Turn], run_dir: Path) -> list[tiering_rows.Run]:
+    """What each boot left of each workload and policy."""
+    return [tiering_rows.Run(turn.number, turn.kernel, case,
+                             tierbench.outcome(experiment.share_of(run_dir, turn.name), *case))
+            for turn in order for case in chosen.cases_of(turn.reclaim)]
 
 
-def one_boot(chosen: Plan, board: Board, kernel: Kernel, name: str, kernel_name: str) -> experiment.Boot:
-    """A boot that measures each workload under each policy."""
-    configs = [config for config in chosen.chosen if config.kernel == kernel_name]
+def one_boot(chosen: Plan, board: Board, kernel: Kernel, turn: Turn) -> experiment.Boot:
+    """A boot that measures each workload under each policy, or under `reclaim`."""
+    configs = [config for config in chosen.chosen if config.kernel == turn.kernel]
+    cases = chosen.cases_of(turn.reclaim)
     modules = move_pages.insmods(kernel, move_pages.modules_of(board, configs))
-    script = tierbench.script(chosen.cases, configs, chosen.load, chosen.samples_per_boot, modules)
-    runs = len(chosen.cases) * len(configs) * (1 + chosen.samples_per_boot)
-    return experiment.Boot(name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
+    script = tierbench.script(cases, configs, chosen.load, chosen.samples_per_boot, modules)
+    runs = len(cases) * len(configs) * (1 + chosen.samples_per_boot)
+    return experiment.Boot(turn.name, board, kernel, script, guest_samples.SAMPLE, silence_s=SILENCE_S,
                            timeout_s=board.boot_timeout_s + SLOWEST_SAMPLE_S * runs)

@@ -14,7 +14,7 @@ from typing import cast
 from ferry.bench import features
 from ferry.bench.guest_samples import MISSING
 from ferry.bench.plan import Config
-from ferry.bench.tierbench import RATES, TENANTS, TOTAL_BYTES, WAITS, Outcome, Sample
+from ferry.bench.tierbench import RATES, TENANTS, WAITS, Outcome, Sample, total_bytes
 from ferry.results import figures, stats
 from ferry.results.document import Document, Failure, Row, Skip, TieringRow, is_baseline
 
@@ -76,7 +76,7 @@ def row(config: Config, case: Case, samples: int, runs: Sequence[Run]) -> Tierin
     rates = [sample.figures[RATES[workload]] for _, sample in good]
     made = Row(
         kernel=config.kernel, migrator=config.migrator, threads=config.threads, channels=config.channels,
-        folio_bytes=FOLIO_BYTES, total_bytes=TOTAL_BYTES[workload], unit=RATES[workload], samples=rates,
+        folio_bytes=FOLIO_BYTES, total_bytes=total_bytes(workload, policy), unit=RATES[workload], samples=rates,
         sample_ids=[[boot, sample.round] for boot, sample in good],
         median=stats.median(rates) if rates else None, mad=stats.mad(rates) if rates else None,
         ratio_to_baseline=None, failures=failures, workload=workload, runs=config.runs, device=" ".join(case),
