@@ -106,7 +106,7 @@ def script(chosen: Sequence[tuple[str, str]], configs: Sequence[Config], load: L
 
 def tenants_command(words: Sequence[str], load: Load, policy: str) -> str:
     """The shell command of the workload `tenants`. kswapd wakes now and then, and must do so in each sample."""
-    shift_ms = load.shift_ms // 4 if policy == RECLAIM else load.shift_ms
+    shift_ms = load.shift_ms // 8 if policy == RECLAIM else load.shift_ms
     return shlex.join([*words, "--tenants", str(TENANT_COUNT), "--bytes", str(total_bytes(TENANTS, policy)),
                        "--hot-bytes", str(HOT_BYTES), "--load-ms", str(load.tenant_ms), "--shift-ms", str(shift_ms)])
 
