@@ -23,9 +23,9 @@ def test_all_migrators_share_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def run_jobs(context: Context, kernel: Kernel, jobs: list[Job], name: str,
                  append: tuple[str, ...]) -> list[Result]:
         assert [shlex.split(job.command)[2:] for job in jobs] == [
-            ["/g/compactbench"], [str(seconds), "/g/integrity", *compaction.MIGRATORS]]
+            ["/g/compactbench"], [], [str(seconds), "/g/integrity", *compaction.MIGRATORS]]
         assert "/m/alloc_blocks.ko" in jobs[0].setup[0]
-        assert jobs[1].seconds > seconds and append == (compaction.REGION,)
+        assert jobs[2].seconds > seconds and append == (compaction.REGION,)
         return []
 
     modules = {name: Path(f"/m/{name}.ko") for name in ("ferry_mtcopy", "alloc_blocks")}
