@@ -454,12 +454,12 @@ static void test_touch(void)
 	munmap(touched.base, 4 * BYTES);
 }
 
-static const struct tenants_memory each = { 4 * BYTES, BYTES };
+static const struct tenants_memory each = { 4 * BYTES, BYTES, -1 };
 
 static void lose_tenant(void)
 {
 	/* A hot set of no pages: a division by 0 kills the tenant. */
-	const struct tenants_memory broken = { 4 * BYTES, 0 };
+	const struct tenants_memory broken = { 4 * BYTES, 0, -1 };
 
 	tenants_start(2, &broken, false);
 	tenants_resume();
