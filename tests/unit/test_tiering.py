@@ -254,6 +254,7 @@ def test_options() -> None:
     assert [config.label for config in chosen.chosen] == ["stock", "off", "runs"]
     assert tiering.plan_for(parsed(), board).cases == [
         ("tenants", "numab"), ("tenants", "damon"), ("tenants", "reclaim"), ("redis", "numab"), ("redis", "damon")]
+    assert tiering.plan_for(parsed(), board).cases_of(reclaim=True) == [("tenants", "reclaim")]
     with pytest.raises(UsageError, match="redis allocates nothing"):
         tiering.plan_for(parsed("--workload", "redis", "--policy", "reclaim"), board)
     with pytest.raises(UsageError, match="9 samples are too few"):
