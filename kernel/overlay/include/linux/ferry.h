@@ -106,6 +106,7 @@ struct ferry_client {
  * @waited_dst:	their destinations, in the same order
  * @undone:	those folios after they were unlocked
  * @failed:	folio that get_new_folio() has failed for, or NULL
+ * @walks:	of page tables, begun since the clock was read
  * @start:	time before the first folio was locked, 0 before that
  * @unlocked:	time at which @waited was filled
  *
@@ -129,6 +130,7 @@ struct ferry_gather {
 	struct list_head waited_dst;
 	struct list_head undone;
 	struct folio *failed;
+	unsigned int walks;
 	u64 start;
 	u64 unlocked;
 #endif

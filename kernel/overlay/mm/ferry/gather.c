@@ -229,11 +229,24 @@ bool ferry_gather_expired(struct ferry_gather *gather)
 	return (s64)(now - gather->start) > max_ns / 2;
 }
 
+/*
+ * To read the clock and to compute the limit costs a tenth of the unmapping of
+ * a base page. So do it once for some unmappings.
+ */
+static bool ferry_gather_is_late(struct ferry_gather *gather, struct folio *src)
+{
+	gather->walks += 1 + folio_mapcount(src);
+	if (gather->walks < FERRY_WALKS)
+		return false;
+	gather->walks = 0;
+	return ferry_gather_expired(gather);
+}
+
 bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,
 			 struct list_head *from, struct list_head *unmap_folios)
 {
 	if (list_empty(unmap_folios) ||
-	    (!ferry_gather_expired(gather) &&
+	    (!ferry_gather_is_late(gather, src) &&
 	     ferry_find_destination(gather, src)))
 		return false;
 	list_rotate_to_front(&src->lru, from);

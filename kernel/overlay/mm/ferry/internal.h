@@ -21,6 +21,9 @@
 #define FERRY_LOCKED_FOLIOS	max_t(unsigned long, FERRY_BATCH_FOLIOS, \
 				      FERRY_STOCK_PAGES)
 
+/* Walks of page tables between two looks at the clock: a few microseconds. */
+#define FERRY_WALKS		16
+
 /* All reasons that folios migrate for. */
 #define FERRY_NR_REASONS	MR_NEVER
 /* The selection that reasons inherit has the index behind theirs. */

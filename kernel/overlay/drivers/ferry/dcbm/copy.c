@@ -120,10 +120,10 @@ VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 	u64 all = dcbm_channels_rate(job);
 	unsigned int i;
 
-	if (!ch->rate || (job->cpu_copies && !job->cpu_rate))
+	if (!ch->rate || (dcbm_cpu_copies(job) && !job->cpu_rate))
 		return ch->claimed ? 0 : DCBM_MIN_TRANSFER;
-	if (job->cpu_copies)
-		all += job->cpu_rate * (1 + ferry_mtcopy_nr_helpers(job->cpus));
+	if (dcbm_cpu_copies(job))
+		all += dcbm_cpus_rate(job);
 	for (i = 0; i < job->nr; i++)
 		unfinished += job->ch[i]->claimed;
 	share = div64_u64(unfinished * ch->rate, all);
@@ -131,9 +131,10 @@ VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 	share = round_down(share, PAGE_SIZE);
 	/* Without the CPU the channels must copy everything. */
 	if (share < DCBM_MIN_TRANSFER)
-		return job->cpu_copies || ch->claimed ? 0 : DCBM_MIN_TRANSFER;
+		return dcbm_cpu_copies(job) || ch->claimed ? 0 :
+							     DCBM_MIN_TRANSFER;
 	/* And they need no further transfer for the last few pages. */
-	if (!job->cpu_copies && share + DCBM_MIN_TRANSFER > left)
+	if (!dcbm_cpu_copies(job) && share + DCBM_MIN_TRANSFER > left)
 		share = left;
 	return min(share, DCBM_MAX_TRANSFER);
 }
@@ -332,7 +333,6 @@ static bool dcbm_cpu_step(struct dcbm_job *job)
  */
 void dcbm_copy_job(struct dcbm_job *job)
 {
-	bool channels = job->nr;
 	enum dcbm_state state;
 	unsigned int i;
 
@@ -346,16 +346,16 @@ void dcbm_copy_job(struct dcbm_job *job)
 	}
 	do {
 		state = dcbm_poll_all(job);
-		if (job->cpu_copies && dcbm_cpu_step(job))
+		if (dcbm_cpu_copies(job) && dcbm_cpu_step(job))
 			continue;
 		if (state & DCBM_QUEUE_FULL)
 			usleep_range(20, 50);
 		else if (state & DCBM_WAITING)
 			dcbm_wait_for_channels(job);
-	} while (state != DCBM_IDLE || (job->cpu_copies && job->nr &&
+	} while (state != DCBM_IDLE || (dcbm_cpu_copies(job) && job->nr &&
 					ferry_unclaimed(job->claims)));
 	ferry_mtcopy_end(job->cpus);
-	dcbm_learn_batch(job, channels, ktime_get_ns() - job->start);
+	dcbm_learn_batch(job, ktime_get_ns() - job->start);
 	dcbm_give_back(job);
 }
 

@@ -210,14 +210,12 @@ dcbm_transfers_end(const struct dcbm_channel *ch)
 
 struct dcbm_choice;
 
-/* Whether channels copy a batch, see choice.c. */
-enum dcbm_verdict {
-	/* They do: they gain something, or they are tried. */
-	DCBM_CHANNELS,
-	/* They do not: their batches were slower. */
-	DCBM_CPUS,
-	/* They do not, so that the time of the CPUs becomes known. */
-	DCBM_MEASURE_CPUS,
+/* Ways to copy a batch, see choice.c. */
+enum dcbm_way {
+	DCBM_BY_CPUS,
+	DCBM_BY_CHANNELS,
+	DCBM_BY_BOTH,
+	DCBM_WAYS,
 };
 
 /**
@@ -225,7 +223,9 @@ enum dcbm_verdict {
  * @batch:	the batch
  * @cpus:	the CPUs' part in it
  * @claims:	which parts of it are claimed
- * @cpu_copies:	the calling CPU copies, too
+ * @spares_cpus: CPUs do not help channels that are faster than they are
+ * @way:	the way to copy; CPUs always copy the rest in the end
+ * @measured:	to measure that way
  * @choice:	rates that the batch is a sample of, or NULL
  * @lost_ns:	time after which channels that are compared have lost, or 0
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
@@ -238,7 +238,9 @@ struct dcbm_job {
 	struct ferry_batch *batch;
 	struct mtcopy_job *cpus;
 	struct ferry_claims *claims;
-	bool cpu_copies;
+	bool spares_cpus;
+	enum dcbm_way way;
+	bool measured;
 	struct dcbm_choice *choice;
 	u64 lost_ns;
 	unsigned long cpu_rate;
@@ -247,6 +249,12 @@ struct dcbm_job {
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
 };
+
+/* Does the calling CPU copy while channels do? */
+static inline bool dcbm_cpu_copies(const struct dcbm_job *job)
+{
+	return job->way != DCBM_BY_CHANNELS;
+}
 
 /* Are the channels of the job known to be slower by now? */
 static inline bool dcbm_has_lost(const struct dcbm_job *job)
@@ -351,6 +359,7 @@ void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 void dcbm_learn_cpu(struct dcbm_job *job, size_t bytes, u64 ns);
 void dcbm_expect(struct dcbm_job *job);
 unsigned long dcbm_channels_rate(const struct dcbm_job *job);
+unsigned long dcbm_cpus_rate(const struct dcbm_job *job);
 bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch);
 unsigned int dcbm_folio_class(const struct dcbm_job *job);
 unsigned int dcbm_count_class(unsigned int nr);
@@ -359,8 +368,8 @@ void dcbm_show_engines(struct seq_file *m);
 extern const char * const dcbm_folio_names[];
 
 /* choice.c */
-enum dcbm_verdict dcbm_choose(struct dcbm_job *job);
-void dcbm_learn_batch(const struct dcbm_job *job, bool channels, u64 ns);
+void dcbm_choose(struct dcbm_job *job);
+void dcbm_learn_batch(const struct dcbm_job *job, u64 ns);
 void dcbm_choices_forget(void);
 void dcbm_show_choices(struct seq_file *m);
 int dcbm_choices_init(void);

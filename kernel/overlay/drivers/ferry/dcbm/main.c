@@ -7,8 +7,8 @@
  *
  *	dcbm	channels copy while the calling CPU sleeps. The CPU copies, too,
  *		if they are slower than itself.
- *	auto	channels, the calling CPU and idle CPUs copy together. Without
- *		channels it is mtcopy.
+ *	auto	channels, the calling CPU and idle CPUs copy together, or some
+ *		of them if that is faster. Without channels it is mtcopy.
  *
  * Each file may call those above it:
  *
@@ -121,62 +121,48 @@ static enum dcbm_counter dcbm_claim_for_batch(struct dcbm_job *job)
 	return DCBM_REJECTED_TAGGED;
 }
 
-/* Are the channels expected to be slower than the CPU, or is that unknown? */
-static bool dcbm_is_slower(const struct dcbm_job *job)
-{
-	return !READ_ONCE(dcbm_tuning.force_offload) &&
-	       (!job->cpu_rate || dcbm_channels_rate(job) < job->cpu_rate);
-}
-
 /*
- * The channels copy alone unless their batches were slower than the CPU's. Then
- * the CPU takes part.
+ * Choose the way to copy the job's batch, and give back channels or helpers
+ * that do not take part. The return value tells why there are no channels.
  */
-static enum dcbm_verdict dcbm_judge(struct dcbm_job *job, bool cpu_copies)
+static enum dcbm_counter dcbm_assign(struct dcbm_job *job)
 {
-	enum dcbm_verdict verdict;
-
-	job->cpu_copies = cpu_copies || dcbm_is_slower(job);
-	verdict = dcbm_choose(job);
-	if (verdict != DCBM_CPUS || job->cpu_copies)
-		return verdict;
-	job->cpu_copies = true;
-	return dcbm_choose(job);
+	dcbm_choose(job);
+	if (job->way == DCBM_BY_CPUS) {
+		dcbm_give_back(job);
+		return DCBM_REJECTED_SLOWER;
+	}
+	if (job->way == DCBM_BY_CHANNELS &&
+	    ferry_mtcopy_nr_helpers(job->cpus)) {
+		ferry_mtcopy_end(job->cpus);
+		job->cpus = ferry_mtcopy_begin(job->batch, 0);
+	}
+	return DCBM_REJECTED_BUSY;
 }
 
 /*
- * Copy a batch by channels and by up to @max_helpers idle CPUs. The calling CPU
- * takes part if @cpu_copies, and if it has to.
+ * Copy a batch by channels, the calling CPU and up to @max_helpers idle ones.
  */
 static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
-		     bool cpu_copies)
+		     bool spares_cpus)
 {
-	struct dcbm_job job = { .batch = batch };
+	struct dcbm_job job = { .batch = batch, .spares_cpus = spares_cpus };
 	enum dcbm_counter why = dcbm_claim_for_batch(&job);
-	enum dcbm_verdict verdict = DCBM_CPUS;
 
 	if (job.nr || max_helpers)
 		job.cpus = ferry_mtcopy_begin(batch, max_helpers);
-	if (job.cpus && job.nr) {
-		verdict = dcbm_judge(&job, cpu_copies);
-		if (verdict != DCBM_CHANNELS) {
-			dcbm_give_back(&job);
-			why = DCBM_REJECTED_SLOWER;
-		}
-	}
-	if (!job.nr)
-		job.cpu_copies = true;
-	if (job.cpus && (verdict != DCBM_CPUS ||
+	if (job.cpus && job.nr)
+		why = dcbm_assign(&job);
+	if (!job.nr && !job.measured)
+		dcbm_count(why, 1);
+	if (job.cpus && (job.nr || job.measured ||
 			 ferry_mtcopy_nr_helpers(job.cpus))) {
-		if (verdict == DCBM_CPUS)
-			dcbm_count(why, 1);
 		dcbm_copy_job(&job);
 		return 0;
 	}
 	if (job.cpus)
 		ferry_mtcopy_end(job.cpus);
 	dcbm_give_back(&job);
-	dcbm_count(why, 1);
 	/* The next batch will hardly find more, unless others were in use. */
 	batch->serial = why != DCBM_REJECTED_BUSY;
 	return -EAGAIN;
@@ -184,12 +170,12 @@ static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
 
 static int dcbm_copy_by_channels(struct ferry_batch *batch)
 {
-	return dcbm_copy(batch, 0, false);
+	return dcbm_copy(batch, 0, true);
 }
 
 static int dcbm_copy_by_all(struct ferry_batch *batch)
 {
-	return dcbm_copy(batch, MTCOPY_MAX_HELPERS, true);
+	return dcbm_copy(batch, MTCOPY_MAX_HELPERS, false);
 }
 
 static int dcbm_enable(void)

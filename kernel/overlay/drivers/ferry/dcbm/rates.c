@@ -333,6 +333,12 @@ unsigned long dcbm_channels_rate(const struct dcbm_job *job)
 	return rate;
 }
 
+/** dcbm_cpus_rate() - the expected rate of a job's CPUs, 0 if unknown */
+unsigned long dcbm_cpus_rate(const struct dcbm_job *job)
+{
+	return job->cpu_rate * (1 + ferry_mtcopy_nr_helpers(job->cpus));
+}
+
 /**
  * dcbm_is_useful() - does a channel gain anything for a batch?
  * @job:	the job, after dcbm_expect()

@@ -216,6 +216,8 @@ static struct dcbm_job *fake_job(struct kunit *test, struct ferry_batch *batch,
 	job->batch = batch;
 	job->cpus = ferry_mtcopy_begin(batch, 0);
 	KUNIT_ASSERT_NOT_NULL(test, job->cpus);
+	job->spares_cpus = true;
+	job->way = DCBM_BY_CHANNELS;
 	dcbm_claim(job, 1);
 	KUNIT_ASSERT_EQ(test, job->nr, 1);
 	dcbm_expect(job);
@@ -255,7 +257,11 @@ static void dcbm_copies_all(struct kunit *test)
 static void dcbm_leaves_no_rest(struct kunit *test)
 {
 	struct dcbm_channel fast = { .rate = 900 }, slow = { .rate = 100 };
-	struct dcbm_job job = { .ch = { &fast, &slow }, .nr = 2 };
+	struct dcbm_job job = {
+		.way = DCBM_BY_CHANNELS,
+		.ch = { &fast, &slow },
+		.nr = 2,
+	};
 	struct ferry_claims claims;
 
 	job.batch = fake_batch(test, 2 * DCBM_MIN_TRANSFER / PAGE_SIZE - 1,
@@ -527,10 +533,13 @@ static void dcbm_trial_is_not_wasted(struct kunit *test)
 	batch = fake_batch(test, 1, SZ_64K);
 	job = fake_job(test, batch, 0);
 	/* As long as nothing is known of the CPUs they are measured first. */
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
+	dcbm_choose(job);
+	KUNIT_EXPECT_EQ(test, job->way, DCBM_BY_CPUS);
+	KUNIT_EXPECT_TRUE(test, job->measured);
 	KUNIT_EXPECT_NOT_NULL(test, job->choice);
 	dcbm_engine_failed(job->ch[0]->engine, "a test");
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
+	dcbm_choose(job);
+	KUNIT_EXPECT_NE(test, job->way, DCBM_BY_CPUS);
 	KUNIT_EXPECT_NULL(test, job->choice);
 	dcbm_copy_job(job);
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
@@ -592,13 +601,91 @@ static void fake_issue_slower(struct fake_engine *engine)
 	fake_complete_in(engine, 5 * NSEC_PER_MSEC);
 }
 
-/* The CPUs have copied the job's batch in @ns. Return the next verdict. */
-static enum dcbm_verdict fake_measure_cpus(struct kunit *test,
-					   struct dcbm_job *job, u64 ns)
+/* The job's batch is a trial of @way, and takes @ns. */
+static void fake_trial(struct kunit *test, struct dcbm_job *job,
+		       enum dcbm_way way, u64 ns)
 {
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
-	dcbm_learn_batch(job, false, ns);
-	return dcbm_choose(job);
+	dcbm_choose(job);
+	KUNIT_EXPECT_EQ(test, job->way, way);
+	KUNIT_EXPECT_TRUE(test, job->measured);
+	dcbm_learn_batch(job, ns);
+}
+
+/* The comparison is over: the job's batch is copied in @way. */
+static void fake_expect_way(struct kunit *test, struct dcbm_job *job,
+			    enum dcbm_way way)
+{
+	dcbm_choose(job);
+	KUNIT_EXPECT_EQ(test, job->way, way);
+	KUNIT_EXPECT_FALSE(test, job->measured);
+}
+
+/* A job whose channel is expected to be faster than the CPU, for comparisons */
+static struct dcbm_job *fake_fast_job(struct kunit *test,
+				      struct ferry_batch *batch)
+{
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	job->cpu_rate = 500;
+	return job;
+}
+
+static void fake_job_end(struct dcbm_job *job)
+{
+	dcbm_give_back(job);
+	ferry_mtcopy_end(job->cpus);
+}
+
+/* The fastest way is kept, but for a disturbed trial and until it is slower. */
+static void dcbm_keeps_the_fastest(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+	unsigned int i;
+
+	fake_engine(test, "ae4dma");
+	batch = fake_batch(test, 16, PAGE_SIZE);
+	job = fake_fast_job(test, batch);
+	job->spares_cpus = false;
+	dcbm_choices_forget();
+	for (i = 1; i <= 2; i++) {
+		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+		/* The first one is disturbed. */
+		fake_trial(test, job, DCBM_BY_CHANNELS,
+			   NSEC_PER_MSEC / (i * i));
+		fake_trial(test, job, DCBM_BY_BOTH, NSEC_PER_MSEC / 3);
+	}
+	for (i = 0; i < 2; i++) {
+		fake_expect_way(test, job, DCBM_BY_CHANNELS);
+		dcbm_learn_batch(job, NSEC_PER_MSEC);
+	}
+	fake_expect_way(test, job, DCBM_BY_BOTH);
+	fake_job_end(job);
+}
+
+/* dcbm does not even try the CPUs beside channels that are faster. */
+static void dcbm_spares_the_cpus(struct kunit *test)
+{
+	struct ferry_batch *batch;
+	struct dcbm_job *job;
+	unsigned int i;
+
+	fake_engine(test, "ae4dma");
+	batch = fake_batch(test, 16, PAGE_SIZE);
+	job = fake_fast_job(test, batch);
+	dcbm_choices_forget();
+	for (i = 0; i < 2; i++) {
+		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+		fake_trial(test, job, DCBM_BY_CHANNELS, NSEC_PER_MSEC / 2);
+	}
+	fake_expect_way(test, job, DCBM_BY_CHANNELS);
+	for (i = 0; i < 8; i++)
+		dcbm_learn_batch(job, 2 * NSEC_PER_MSEC);
+	/* They are slower now. */
+	for (i = 0; i < 2; i++)
+		fake_trial(test, job, DCBM_BY_BOTH, NSEC_PER_MSEC / 2);
+	fake_expect_way(test, job, DCBM_BY_BOTH);
+	fake_job_end(job);
 }
 
 /* Channels that are slower than the CPUs get no more of a comparison. */
@@ -606,25 +693,18 @@ static void dcbm_loser_is_cut(struct kunit *test)
 {
 	struct fake_engine *engine = fake_engine(test, "ae4dma");
 	struct ferry_batch *batch = fake_batch(test, 16, PAGE_SIZE);
-	struct dcbm_job *job;
-	unsigned int i;
+	struct dcbm_job *job = fake_fast_job(test, batch);
 
 	dcbm_choices_forget();
 	engine->issue = fake_issue_slower;
-	for (i = 0; i < 2; i++) {
-		job = fake_job(test, batch, 1000);
-		KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
-				fake_measure_cpus(test, job, NSEC_PER_MSEC));
-		engine->nr_preps = 0;
-		dcbm_copy_job(job);
-		KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
-		KUNIT_EXPECT_EQ(test, batch->pairs[15].status, -EAGAIN);
-		fake_expect_blameless(test, job);
-	}
-	job = fake_job(test, batch, 1000);
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CPUS);
-	dcbm_give_back(job);
-	ferry_mtcopy_end(job->cpus);
+	fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+	dcbm_choose(job);
+	KUNIT_EXPECT_EQ(test, job->way, DCBM_BY_CHANNELS);
+	engine->nr_preps = 0;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
+	KUNIT_EXPECT_EQ(test, batch->pairs[15].status, -EAGAIN);
+	fake_expect_blameless(test, job);
 }
 
 /* A comparison that was lost comes again after some time and some batches. */
@@ -636,19 +716,19 @@ static void dcbm_loser_waits(struct kunit *test)
 
 	fake_engine(test, "ae4dma");
 	batch = fake_batch(test, 16, PAGE_SIZE);
-	job = fake_job(test, batch, 1000);
+	job = fake_fast_job(test, batch);
 	dcbm_choices_forget();
 	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
-				fake_measure_cpus(test, job, NSEC_PER_MSEC));
-		dcbm_learn_batch(job, true, 2 * NSEC_PER_MSEC);
+		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+		fake_trial(test, job, DCBM_BY_CHANNELS, 2 * NSEC_PER_MSEC);
 	}
+	for (i = 0; i < 2; i++)
+		fake_trial(test, job, DCBM_BY_BOTH, 2 * NSEC_PER_MSEC);
 	msleep(DCBM_AGE / HZ * MSEC_PER_SEC + 100);
 	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CPUS);
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_MEASURE_CPUS);
-	dcbm_give_back(job);
-	ferry_mtcopy_end(job->cpus);
+		fake_expect_way(test, job, DCBM_BY_CPUS);
+	fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+	fake_job_end(job);
 }
 
 /* Batches rarer than the age of rates come to a verdict, and keep it. */
@@ -661,21 +741,19 @@ static void dcbm_compares_rare_batches(struct kunit *test)
 	batch = fake_batch(test, 16, PAGE_SIZE);
 	job = fake_job(test, batch, 0);
 	dcbm_choices_forget();
-	KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
-			fake_measure_cpus(test, job, NSEC_PER_MSEC));
+	fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+	dcbm_choose(job);
+	KUNIT_EXPECT_EQ(test, job->way, DCBM_BY_BOTH);
 	/* Its first transfer is no comparison, if another one comes soon. */
 	KUNIT_EXPECT_NULL(test, job->choice);
 	msleep(DCBM_AGE / HZ * MSEC_PER_SEC + 100);
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
-	KUNIT_EXPECT_NOT_NULL(test, job->choice);
-	dcbm_learn_batch(job, true, NSEC_PER_MSEC / 2);
-	KUNIT_EXPECT_EQ(test, DCBM_CHANNELS,
-			fake_measure_cpus(test, job, NSEC_PER_MSEC));
-	dcbm_learn_batch(job, true, NSEC_PER_MSEC / 2);
+	fake_trial(test, job, DCBM_BY_BOTH, NSEC_PER_MSEC / 2);
+	fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
+	msleep(DCBM_AGE / HZ * MSEC_PER_SEC + 100);
+	fake_trial(test, job, DCBM_BY_BOTH, NSEC_PER_MSEC / 2);
 	/* It has lasted for longer than its result is good for. */
-	KUNIT_EXPECT_EQ(test, dcbm_choose(job), DCBM_CHANNELS);
-	dcbm_give_back(job);
-	ferry_mtcopy_end(job->cpus);
+	fake_expect_way(test, job, DCBM_BY_BOTH);
+	fake_job_end(job);
 }
 
 static void fake_zero(struct ferry_batch *batch)
@@ -775,6 +853,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_trial_is_not_wasted),
 	KUNIT_CASE(dcbm_stops_if_not_mapped),
 	KUNIT_CASE(dcbm_learns_from_whole_batches),
+	KUNIT_CASE(dcbm_keeps_the_fastest),
+	KUNIT_CASE(dcbm_spares_the_cpus),
 	KUNIT_CASE(dcbm_loser_is_cut),
 	KUNIT_CASE_SLOW(dcbm_loser_waits),
 	KUNIT_CASE_SLOW(dcbm_compares_rare_batches),
