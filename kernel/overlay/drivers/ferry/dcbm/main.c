@@ -148,15 +148,17 @@ static int dcbm_copy(struct ferry_batch *batch, unsigned int max_helpers,
 {
 	struct dcbm_job job = { .batch = batch, .spares_cpus = spares_cpus };
 	enum dcbm_counter why = dcbm_claim_for_batch(&job);
+	bool copies;
 
 	if (job.nr || max_helpers)
 		job.cpus = ferry_mtcopy_begin(batch, max_helpers);
 	if (job.cpus && job.nr)
 		why = dcbm_assign(&job);
-	if (!job.nr && !job.measured)
+	copies = job.cpus && (job.nr || job.measured ||
+			      ferry_mtcopy_nr_helpers(job.cpus));
+	if (!copies || (!job.nr && !job.measured))
 		dcbm_count(why, 1);
-	if (job.cpus && (job.nr || job.measured ||
-			 ferry_mtcopy_nr_helpers(job.cpus))) {
+	if (copies) {
 		dcbm_copy_job(&job);
 		return 0;
 	}

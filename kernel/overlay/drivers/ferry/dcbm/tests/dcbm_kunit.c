@@ -620,13 +620,17 @@ static void fake_expect_way(struct kunit *test, struct dcbm_job *job,
 	KUNIT_EXPECT_FALSE(test, job->measured);
 }
 
-/* A job whose channel is expected to be faster than the CPU, for comparisons */
-static struct dcbm_job *fake_fast_job(struct kunit *test,
-				      struct ferry_batch *batch)
+/*
+ * A job to compare, with nothing known of others like it. Its channel is
+ * expected to be faster than the CPU.
+ */
+static struct dcbm_job *fake_comparison(struct kunit *test)
 {
-	struct dcbm_job *job = fake_job(test, batch, 1000);
+	struct dcbm_job *job;
 
+	job = fake_job(test, fake_batch(test, 16, PAGE_SIZE), 1000);
 	job->cpu_rate = 500;
+	dcbm_choices_forget();
 	return job;
 }
 
@@ -639,15 +643,12 @@ static void fake_job_end(struct dcbm_job *job)
 /* The fastest way is kept, but for a disturbed trial and until it is slower. */
 static void dcbm_keeps_the_fastest(struct kunit *test)
 {
-	struct ferry_batch *batch;
 	struct dcbm_job *job;
 	unsigned int i;
 
 	fake_engine(test, "ae4dma");
-	batch = fake_batch(test, 16, PAGE_SIZE);
-	job = fake_fast_job(test, batch);
+	job = fake_comparison(test);
 	job->spares_cpus = false;
-	dcbm_choices_forget();
 	for (i = 1; i <= 2; i++) {
 		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
 		/* The first one is disturbed. */
@@ -666,14 +667,11 @@ static void dcbm_keeps_the_fastest(struct kunit *test)
 /* dcbm does not even try the CPUs beside channels that are faster. */
 static void dcbm_spares_the_cpus(struct kunit *test)
 {
-	struct ferry_batch *batch;
 	struct dcbm_job *job;
 	unsigned int i;
 
 	fake_engine(test, "ae4dma");
-	batch = fake_batch(test, 16, PAGE_SIZE);
-	job = fake_fast_job(test, batch);
-	dcbm_choices_forget();
+	job = fake_comparison(test);
 	for (i = 0; i < 2; i++) {
 		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
 		fake_trial(test, job, DCBM_BY_CHANNELS, NSEC_PER_MSEC / 2);
@@ -692,10 +690,8 @@ static void dcbm_spares_the_cpus(struct kunit *test)
 static void dcbm_loser_is_cut(struct kunit *test)
 {
 	struct fake_engine *engine = fake_engine(test, "ae4dma");
-	struct ferry_batch *batch = fake_batch(test, 16, PAGE_SIZE);
-	struct dcbm_job *job = fake_fast_job(test, batch);
+	struct dcbm_job *job = fake_comparison(test);
 
-	dcbm_choices_forget();
 	engine->issue = fake_issue_slower;
 	fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
 	dcbm_choose(job);
@@ -703,21 +699,18 @@ static void dcbm_loser_is_cut(struct kunit *test)
 	engine->nr_preps = 0;
 	dcbm_copy_job(job);
 	KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
-	KUNIT_EXPECT_EQ(test, batch->pairs[15].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, job->batch->pairs[15].status, -EAGAIN);
 	fake_expect_blameless(test, job);
 }
 
 /* A comparison that was lost comes again after some time and some batches. */
 static void dcbm_loser_waits(struct kunit *test)
 {
-	struct ferry_batch *batch;
 	struct dcbm_job *job;
 	unsigned int i;
 
 	fake_engine(test, "ae4dma");
-	batch = fake_batch(test, 16, PAGE_SIZE);
-	job = fake_fast_job(test, batch);
-	dcbm_choices_forget();
+	job = fake_comparison(test);
 	for (i = 0; i < 2; i++) {
 		fake_trial(test, job, DCBM_BY_CPUS, NSEC_PER_MSEC);
 		fake_trial(test, job, DCBM_BY_CHANNELS, 2 * NSEC_PER_MSEC);
