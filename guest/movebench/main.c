@@ -31,6 +31,7 @@ static void print_start(const struct options *options)
 	json_int(&json, "warmup", options->warmup);
 	json_int(&json, "from", options->from);
 	json_int(&json, "to", options->to);
+	json_int(&json, "unmeasured", options->unmeasured);
 	json_int(&json, "cpu_hogs", options->cpu_hogs);
 	json_int(&json, "pages_per_call", options->pages_per_call);
 	json_text(&json, "order", order_names[options->order]);
@@ -91,6 +92,10 @@ static void take_sample(struct bench *bench, const struct config *config, unsign
 	struct copied before, after;
 
 	config_apply(config);
+	for (unsigned int i = 0; i < options->unmeasured; i++) {
+		move_all(bench, options->from, options->to);
+		move_all(bench, options->to, options->from);
+	}
 	before = migrator_copied();
 	there = move_all(bench, options->from, options->to);
 	back = move_all(bench, options->to, options->from);

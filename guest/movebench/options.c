@@ -71,6 +71,8 @@ void options_parse(struct options *options, int argc, char **argv)
 			 "map the memory read-only once it is filled (anon of 4k, or 2m)"),
 		OPT_NUMBER("settle-ms", "MS", &options->settle_ms, 0, 1000,
 			   "sleep before each move, so that others end what they do (0)"),
+		OPT_NUMBER("unmeasured", "N", &options->unmeasured, 0, 100000,
+			   "moves there and back before each sample, that are in none (0)"),
 		OPT_NUMBER("cpu-hogs", "N", &options->cpu_hogs, 0, 4096,
 			   "threads that keep CPUs busy, one pinned per CPU (0)"),
 		OPT_CALL("config", "LABEL[:FILE=VALUE[,FILE=VALUE]...]", &options->configs, config_list_add,

@@ -35,6 +35,7 @@ struct options {
 	size_t pages_per_call;		/* addresses in one call; 0: all */
 	bool read_only;
 	unsigned int settle_ms;		/* to sleep before each move */
+	unsigned int unmeasured;	/* round trips after each change of the settings */
 	unsigned int cpu_hogs;
 	struct config_list configs;
 };

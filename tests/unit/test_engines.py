@@ -12,7 +12,7 @@ import made_up
 import pytest
 from test_move_pages import parsed
 
-from ferry.bench import move_pages, movebench, stalls
+from ferry.bench import engines, move_pages, movebench, stalls
 from ferry.bench.movebench import Outcome, Sample
 from ferry.bench.plan import STOCK, Choice, Plan, configs, engine_rate
 from ferry.bench.rows import BootResult, fill
@@ -100,6 +100,17 @@ def test_the_options_make_a_case_for_each_speed_with_the_cpu_in_it() -> None:
     assert [case.name for case in sweep.cases] == ["2m-engine0.2", "2m-engine8"]
     assert [one.label for one in sweep.configs] == ["off", "kernel", "auto1", "auto16", "dcbm1", "dcbm16"]
     assert sweep.stalls == () and "speed" in stalls.why_none(sweep, board)
+    assert (sweep.batch_max_us, sweep.unmeasured) == (engines.BATCH_MAX_US, engines.UNMEASURED)
+    assert sweep.cases[0].total_bytes == 32 * MIB
+    limited = move_pages.plan_for(parsed("--board", "x86-ptdma", "--migrator", "auto", "--engine-rate", "1",
+                                         "--batch-max-us", "4000", "--runs", "off"), board)
+    assert {config.batch_max_us for config in limited.configs} == {4000}
+
+
+def test_a_board_with_engines_of_a_given_speed_has_one_engine_and_a_slow_cpu() -> None:
+    board = engines.rated(load("x86-ptdma-iommu"))
+    assert (board.devices, board.qemu_cpu) == (("ae4dma",), "max")
+    assert "intel-iommu" in " ".join(board.qemu_options)
 
 
 @pytest.mark.parametrize("board", ["x86-numa", "zcu102"])
@@ -110,8 +121,8 @@ def test_boards_without_models_are_refused(board: str) -> None:
 
 
 def test_more_channels_than_the_engines_have_are_refused() -> None:
-    words = ("--engine-rate", "1", "--channels", "4,18", "--board", "x86-ptdma")
-    with pytest.raises(UsageError, match="x86-ptdma has 17 channels"):
+    words = ("--engine-rate", "1", "--channels", "4,17", "--board", "x86-ptdma")
+    with pytest.raises(UsageError, match="have 16 channels"):
         move_pages.plan_for(parsed(*words), load("x86-ptdma"))
 
 

@@ -25,6 +25,9 @@ def test_every_configuration_is_taken_in_turn_by_one_movebench() -> None:
     assert words[words.index("--cpu-hogs") + 1] == "2"
     assert words[words.index("--pages-per-call") + 1] == "4" and words[words.index("--order") + 1] == "random"
     assert "--pages-per-call" not in movebench.arguments(made_up.plan(), made_up.plan().configs, made_up.case())
+    assert "--unmeasured" not in words
+    words = movebench.arguments(made_up.plan(unmeasured=1), made_up.plan().configs, case)
+    assert words[words.index("--unmeasured") + 1] == "1"
 
 
 def test_stock_writes_no_setting() -> None:

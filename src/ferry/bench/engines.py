@@ -9,6 +9,7 @@ are those of copies, from the kernel's counters: the rest of a migration is the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ferry import boards
 from ferry.bench.movebench import Outcome, Sample
@@ -18,14 +19,38 @@ from ferry.errors import UsageError
 from ferry.results import stats
 from ferry.results.document import CopySample, Row
 
+#: `batch_max_us` unless the options say otherwise. The CPUs of rated() copy some hundred MB a second, and a batch is to
+#: have as many bytes as with the CPUs of a server and the default.
+BATCH_MAX_US = 20_000
+#: Moves there and back before each sample. Fast engines copy most of a move as one batch, so that few batches decide.
+UNMEASURED = 3
+#: Divisor of the bytes of one move, by default.
+SLOWED = 8
+#: The device model that rated() leaves, and its channels. Its driver fills a ring, so the engine need not wait for the
+#: driver; PTDMA's starts each descriptor by the interrupt of the one before.
+ENGINE = "ae4dma"
+ENGINE_CHANNELS = 16
+#: A CPU with fast string instructions, which the kernel then uses: QEMU executes them byte by byte.
+SLOW_CPU = "max"
+
+
+def rated(board: Board) -> Board:
+    """The board on which engines of a given speed are measured.
+
+    Models are processes of the host, so they copy no faster than it does and an access to a register leaves the guest.
+    With a CPU that copies slowly, engines of several times its speed exist, and such an access is short beside a copy.
+    """
+    return replace(board, qemu_cpu=SLOW_CPU, devices=(ENGINE,))
+
 
 def refuse(board: Board, channels: Sequence[int]) -> None:
-    """Raises UsageError if the board has no engines whose speed can be set, or less than so many channels."""
+    """Raises UsageError if the board has no engines whose speed can be set, or if they have fewer channels."""
     if not board.devices:
         modelled = [name for name in boards.names() if boards.load(name).devices]
         raise UsageError(f"{board.name} has no DMA engine whose speed can be set", hint=f"--board {'|'.join(modelled)}")
-    if max(channels) > board.max_channels:
-        raise UsageError(f"{board.name} has {board.max_channels} channels", hint=f"--channels {board.max_channels}")
+    if max(channels) > ENGINE_CHANNELS:
+        raise UsageError(f"engines whose speed is set have {ENGINE_CHANNELS} channels",
+                         hint=f"--channels {ENGINE_CHANNELS}")
 
 
 def attach(row: Row, config: Config, case: Case, good: Sequence[tuple[int, Sample]],

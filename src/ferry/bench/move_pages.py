@@ -99,18 +99,20 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     channels = args.channels or [board.channels]
     chosen = migrators(args.migrator, board)
     refuse_idle_options(args, chosen)
+    limit, unmeasured = args.batch_max_us, 0 if set(plan.BY_CHANNELS).isdisjoint(chosen) else 1
     if args.engine_rate:
         engines.refuse(board, channels)
         chosen = [plan.CPU_MIGRATOR, *chosen]
+        limit, unmeasured = limit or engines.BATCH_MAX_US, engines.UNMEASURED
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     sweep = plan.checked(Plan(
         configs=plan.configs(plan.Choice(chosen, threads, args.nontemporal, channels, args.verify, args.force_offload,
-                                         args.defer_flush, args.runs, args.batch_max_us)),
+                                         args.defer_flush, args.runs, limit)),
         cases=tuple(cases(args, default_totals(board))),
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
-        ends=board.ends, batch_max_us=args.batch_max_us,
+        unmeasured=unmeasured, ends=board.ends, batch_max_us=limit,
     ))
     if board.runner == LOCAL and any(case.kind == "swapcache" for case in sweep.cases):
         raise UsageError("--kind swapcache turns swap on, which the board local leaves as it is",
@@ -136,9 +138,10 @@ def cases(args: argparse.Namespace, totals: dict[int, int]) -> Iterator[Case]:
 
     `totals` are bytes of one move by folio size.
     """
+    slowed = (HOGGED if args.cpu_hogs else 1) * (engines.SLOWED if args.engine_rate else 1)
     for kind in args.kind or ["anon"]:
         for size in args.folio or sorted(totals.keys() & set(plan.sizes_of(kind, args.read_only))):
-            total = args.bytes or max(size, totals.get(size, totals[4 << 10]) // (HOGGED if args.cpu_hogs else 1))
+            total = args.bytes or max(size, totals.get(size, totals[4 << 10]) // slowed)
             for order in args.order or ["sequential"]:
                 for count in args.pages_per_call or [0]:
                     for rate in args.engine_rate or [0.0]:
@@ -162,6 +165,8 @@ def bench(args: argparse.Namespace, run_dir: Path) -> Document:
     """Build the kernels and measure."""
     board = boards.load(args.board)
     sweep = plan_for(args, board)
+    if args.engine_rate:
+        board = engines.rated(board)
     board = qemu.with_gigantic(board, sweep.gigantic_folios)
     kernels = experiment.kernels(board, sweep.vs_stock)
     document = experiment.document(NAME, board, sweep.baseline, kernels, asdict(sweep))

@@ -84,6 +84,7 @@ def arguments(plan: Plan, configs: tuple[Config, ...], case: Case) -> list[str]:
              "--order", case.order, "--samples", str(plan.samples_per_boot), "--warmup", str(plan.warmup),
              *ends_words(plan.ends)]
     words += ["--read-only"] * plan.read_only + ["--cpu-hogs", str(plan.hogs)] * (plan.hogs > 0)
+    words += ["--unmeasured", str(plan.unmeasured)] * (plan.unmeasured > 0)
     words += ["--settle-ms", str(plan.settle_ms)] * (plan.settle_ms > 0)
     words += ["--pages-per-call", str(case.pages_per_call)] * (case.pages_per_call > 0)
     return words + [word for config in configs for word in ("--config", config.argument)]

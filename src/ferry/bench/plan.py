@@ -137,6 +137,9 @@ class Plan:
     read_only: bool = False
     settle_ms: int = 0
     """Sleep before each move, so that other tasks do not run during it."""
+    unmeasured: int = 0
+    """Moves there and back before each sample. When a migrator is selected, dcbm and auto forget which way of copying
+    is the fastest, and find it out by the first batches."""
     stalls: tuple[Case, ...] = ()
     """The cases for which stallbench then measures how long a thread waits."""
     ends: tuple[int, ...] = (0, 1)

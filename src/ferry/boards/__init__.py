@@ -86,8 +86,6 @@ class Board:
     """The memory node of the device models."""
     channels: int = 0
     """DMA channels that copy memory, once `drivers` are loaded, unless a bench asks for another number."""
-    max_channels: int = 0
-    """The most that they make, of boards with `devices`."""
     drivers: tuple[str, ...] = ()
     """Driver modules with their parameters, in the order in which to load them."""
     needs: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ static bool dcbm_chan_match(struct dma_chan *chan, void *param)
  */
 static unsigned int dcbm_nr_transfers(const struct dcbm_quirks *quirks)
 {
-	return quirks->issue_each ? 1 : DCBM_MAX_TRANSFERS;
+	return min(quirks->depth, DCBM_MAX_TRANSFERS);
 }
 
 static void dcbm_transfers_init(struct dcbm_channel *ch)

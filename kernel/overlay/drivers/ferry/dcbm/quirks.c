@@ -56,15 +56,15 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 * by queue, not by descriptor, so each descriptor must ask for one.
 	 * terminate_all() frees the descriptors while the queue runs.
 	 *
-	 * ae4dma's issue_pending() spins until a work has unlinked the previous
-	 * descriptor. It completes what its device has left behind.
+	 * ae4dma has a ring of 32 descriptors. It completes what its device has
+	 * left behind.
 	 */
 	{
 		.driver = "ptdma", .depth = 64, .issue_each = true,
 		.trust = DCBM_TRUST_RESULT,
 	},
 	{
-		.driver = "ae4dma", .depth = 1, .issue_each = true,
+		.driver = "ae4dma", .depth = 28, .issue_each = true,
 		.done_means_idle = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
