@@ -101,7 +101,7 @@ def test_the_options_make_a_case_for_each_speed_with_the_cpu_in_it() -> None:
     assert [one.label for one in sweep.configs] == ["off", "kernel", "auto1", "auto16", "dcbm1", "dcbm16"]
     assert sweep.stalls == () and "speed" in stalls.why_none(sweep, board)
     assert (sweep.batch_max_us, sweep.unmeasured) == (engines.BATCH_MAX_US, engines.UNMEASURED)
-    assert sweep.cases[0].total_bytes == 32 * MIB
+    assert sweep.cases[0].total_bytes == 16 * MIB
     limited = move_pages.plan_for(parsed("--board", "x86-ptdma", "--migrator", "auto", "--engine-rate", "1",
                                          "--batch-max-us", "4000", "--runs", "off"), board)
     assert {config.batch_max_us for config in limited.configs} == {4000}

@@ -25,7 +25,7 @@ BATCH_MAX_US = 20_000
 #: Moves there and back before each sample. Fast engines copy most of a move as one batch, so that few batches decide.
 UNMEASURED = 3
 #: Divisor of the bytes of one move, by default.
-SLOWED = 8
+SLOWED = 16
 #: The device model that rated() leaves, and its channels. Its driver fills a ring, so the engine need not wait for the
 #: driver; PTDMA's starts each descriptor by the interrupt of the one before.
 ENGINE = "ae4dma"

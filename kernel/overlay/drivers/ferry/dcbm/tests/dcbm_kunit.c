@@ -253,6 +253,25 @@ static void dcbm_copies_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 }
 
+/* Two transfers, each of as many descriptors as a folio has. */
+static void fake_complete_four(struct fake_engine *engine)
+{
+	if (engine->nr_issued == 2 * SZ_2M / DCBM_MAX_LEN)
+		fake_complete(engine);
+}
+
+/* The engine has a second transfer while it copies the first one. */
+static void dcbm_has_two_transfers(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ae4dma");
+	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
+
+	engine->issue = fake_complete_four;
+	dcbm_copy_job(fake_job(test, batch, 1000));
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
+	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+}
+
 /* A few pages at the end are no transfer of their own. */
 static void dcbm_leaves_no_rest(struct kunit *test)
 {
@@ -316,25 +335,33 @@ static void dcbm_late_before_the_issue(struct kunit *test)
 	fake_expect_blameless(test, job);
 }
 
+/* Descriptors that the channel submits at a time for one transfer. */
+static unsigned int fake_group(const struct dcbm_job *job)
+{
+	return job->ch[0]->quirks->depth / job->ch[0]->nr_transfers;
+}
+
 static void fake_issue_then_late(struct fake_engine *engine)
 {
 	fake_complete(engine);
-	msleep(FAKE_LATE_MS);
+	if (engine->nr_issues == 1)
+		msleep(FAKE_LATE_MS);
 }
 
 /* Or between two groups, with nothing in flight: the CPU copies the rest. */
 static void dcbm_late_between_groups(struct kunit *test)
 {
 	struct fake_engine *engine = fake_engine(test, "ae4dma");
-	struct ferry_batch *batch = fake_batch(test, 1, SZ_2M);
+	struct ferry_batch *batch = fake_batch(test, 16, PAGE_SIZE);
 	struct dcbm_job *job = fake_job(test, batch, 1000);
+	unsigned int group = fake_group(job);
 	s64 cut = fake_count(DCBM_DEADLINE_EXCEEDED);
 
 	engine->issue = fake_issue_then_late;
 	dcbm_copy_job(job);
-	KUNIT_EXPECT_EQ(test, engine->nr_done, 1);
-	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
-	KUNIT_EXPECT_EQ(test, batch->dma_bytes, DCBM_MAX_LEN);
+	KUNIT_EXPECT_EQ(test, engine->nr_done, group);
+	KUNIT_EXPECT_EQ(test, batch->pairs[group].status, -EAGAIN);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, group * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, fake_count(DCBM_DEADLINE_EXCEEDED), cut + 1);
 	fake_expect_blameless(test, job);
 }
@@ -698,7 +725,7 @@ static void dcbm_loser_is_cut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->way, DCBM_BY_CHANNELS);
 	engine->nr_preps = 0;
 	dcbm_copy_job(job);
-	KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
+	KUNIT_EXPECT_EQ(test, engine->nr_preps, fake_group(job));
 	KUNIT_EXPECT_EQ(test, job->batch->pairs[15].status, -EAGAIN);
 	fake_expect_blameless(test, job);
 }
@@ -831,6 +858,7 @@ static void dcbm_suite_exit(struct kunit *test)
 
 static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
+	KUNIT_CASE(dcbm_has_two_transfers),
 	KUNIT_CASE(dcbm_leaves_no_rest),
 	KUNIT_CASE(dcbm_claims_pages),
 	KUNIT_CASE(dcbm_late_before_the_issue),
