@@ -100,8 +100,8 @@ def test_the_options_make_a_case_for_each_speed_with_the_cpu_in_it() -> None:
     assert [case.name for case in sweep.cases] == ["2m-engine0.2", "2m-engine8"]
     assert [one.label for one in sweep.configs] == ["off", "kernel", "auto1", "auto16", "dcbm1", "dcbm16"]
     assert sweep.stalls == () and "speed" in stalls.why_none(sweep, board)
-    assert (sweep.batch_max_us, sweep.unmeasured) == (engines.BATCH_MAX_US, engines.UNMEASURED)
-    assert sweep.cases[0].total_bytes == 16 * MIB
+    assert (sweep.batch_max_us, sweep.unmeasured) == (engines.BATCH_MAX_US, 1)
+    assert sweep.cases[0].total_bytes == 64 * MIB
     limited = move_pages.plan_for(parsed("--board", "x86-ptdma", "--migrator", "auto", "--engine-rate", "1",
                                          "--batch-max-us", "4000", "--runs", "off"), board)
     assert {config.batch_max_us for config in limited.configs} == {4000}

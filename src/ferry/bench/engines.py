@@ -21,11 +21,9 @@ from ferry.results.document import CopySample, Row
 
 #: `batch_max_us` unless the options say otherwise. The CPUs of rated() copy some hundred MB a second, and a batch is to
 #: have as many bytes as with the CPUs of a server and the default.
-BATCH_MAX_US = 20_000
-#: Moves there and back before each sample. Fast engines copy most of a move as one batch, so that few batches decide.
-UNMEASURED = 3
+BATCH_MAX_US = 50_000
 #: Divisor of the bytes of one move, by default.
-SLOWED = 16
+SLOWED = 4
 #: The device model that rated() leaves, and its channels. Its driver fills a ring, so the engine need not wait for the
 #: driver; PTDMA's starts each descriptor by the interrupt of the one before.
 ENGINE = "ae4dma"

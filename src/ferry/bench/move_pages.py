@@ -99,11 +99,11 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     channels = args.channels or [board.channels]
     chosen = migrators(args.migrator, board)
     refuse_idle_options(args, chosen)
-    limit, unmeasured = args.batch_max_us, 0 if set(plan.BY_CHANNELS).isdisjoint(chosen) else 1
+    limit = args.batch_max_us
     if args.engine_rate:
         engines.refuse(board, channels)
         chosen = [plan.CPU_MIGRATOR, *chosen]
-        limit, unmeasured = limit or engines.BATCH_MAX_US, engines.UNMEASURED
+        limit = limit or engines.BATCH_MAX_US
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     sweep = plan.checked(Plan(
         configs=plan.configs(plan.Choice(chosen, threads, args.nontemporal, channels, args.verify, args.force_offload,
@@ -112,7 +112,8 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
-        unmeasured=unmeasured, ends=board.ends, batch_max_us=limit,
+        unmeasured=0 if set(plan.BY_CHANNELS).isdisjoint(chosen) else 1,
+        ends=board.ends, batch_max_us=limit,
     ))
     if board.runner == LOCAL and any(case.kind == "swapcache" for case in sweep.cases):
         raise UsageError("--kind swapcache turns swap on, which the board local leaves as it is",
