@@ -235,6 +235,9 @@ static void dcbm_cut(struct dcbm_job *job, struct dcbm_transfer *transfer)
 }
 
 /*
+ * The groups of two transfers take turns, so the sample is of all that the
+ * channel has copied meanwhile.
+ *
  * If one look at a channel finds two transfers complete, nothing tells when the
  * first one was, and only that one is a sample: of all the time.
  */
@@ -247,11 +250,14 @@ static void dcbm_learn_transfer(const struct dcbm_job *job,
 	if (ch->last_done < job->now)
 		dcbm_learn(job, ch, &(struct dcbm_sample) {
 			.bytes = transfer->bytes,
+			.done = ch->done_bytes - max(transfer->begun_bytes,
+						     ch->last_bytes),
 			/* Until then the channel had another transfer. */
 			.ns = now - max(transfer->begun, ch->last_done),
 			.cpu_ns = transfer->cpu_ns,
 		});
 	ch->last_done = now;
+	ch->last_bytes = ch->done_bytes;
 }
 
 /**

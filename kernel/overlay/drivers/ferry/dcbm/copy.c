@@ -178,6 +178,8 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 		return false;
 	}
 	transfer->next = 0;
+	transfer->group_bytes = 0;
+	transfer->begun_bytes = ch->done_bytes;
 	transfer->busy = true;
 	ch->claimed += bytes;
 	limit = dcbm_limit_ns(job, ch);
@@ -200,6 +202,8 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 	bool cut = transfer->next && (late || dcbm_has_lost(job));
 	u64 limit = dcbm_limit_ns(job, transfer->ch);
 
+	transfer->ch->done_bytes += transfer->group_bytes;
+	transfer->group_bytes = 0;
 	if (transfer->next < transfer->nr_descs && !cut) {
 		if (dcbm_submit_group(transfer, limit))
 			return DCBM_WAITING;
@@ -244,6 +248,7 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 			return DCBM_GONE;
 		}
 		if (!transfer->busy && !ch->done_claiming &&
+		    !(ch->refused && ch->claimed) &&
 		    dcbm_in_time(job) && dcbm_next_transfer(job, transfer))
 			state |= DCBM_WAITING;
 	}
@@ -341,7 +346,10 @@ void dcbm_copy_job(struct dcbm_job *job)
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
 		job->ch[i]->done_claiming = false;
+		job->ch[i]->refused = false;
 		job->ch[i]->last_done = 0;
+		job->ch[i]->last_bytes = 0;
+		job->ch[i]->done_bytes = 0;
 		job->ch[i]->done = &dcbm_done[job->ch[0]->slot];
 	}
 	do {

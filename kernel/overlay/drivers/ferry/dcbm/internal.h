@@ -111,8 +111,10 @@ struct dcbm_desc {
  * @src_window:	bus addresses for sources
  * @dst_window:	bus addresses for destinations
  * @next:	first descriptor not submitted
+ * @group_bytes: bytes of the group
  * @pending:	outstanding callbacks of the group
  * @begun:	in ns; when it was claimed
+ * @begun_bytes: @done_bytes of the channel at that time
  * @deadline:	in ns; no more of it is submitted then
  * @overdue:	in ns; when its device has had enough time for the group
  * @late:	the group was not complete then
@@ -135,8 +137,10 @@ struct dcbm_transfer {
 	struct dma_iova_state src_window;
 	struct dma_iova_state dst_window;
 	unsigned int next;
+	size_t group_bytes;
 	atomic_t pending;
 	u64 begun;
+	size_t begun_bytes;
 	u64 deadline;
 	u64 overdue;
 	bool late;
@@ -162,7 +166,11 @@ struct dcbm_transfer {
  * @rate:	expected bytes per us in its job, 0 if unknown
  * @claimed:	bytes of its transfers
  * @done_claiming: it gets no more of its job
+ * @refused:	its driver had no room for a descriptor of the job: it has one
+ *		transfer at a time from then on
  * @last_done:	in ns; when its last transfer was complete
+ * @last_bytes:	@done_bytes at that time
+ * @done_bytes:	bytes of its groups that were complete in this job
  * @hung:	out of service until all callbacks have come
  * @lost:	a completion was false: nothing will tell when the device has
  *		stopped
@@ -190,7 +198,10 @@ struct dcbm_channel {
 	unsigned long rate;
 	size_t claimed;
 	bool done_claiming;
+	bool refused;
 	u64 last_done;
+	size_t last_bytes;
+	size_t done_bytes;
 	bool hung;
 	bool lost;
 	bool unbinding;
@@ -336,11 +347,13 @@ static inline struct folio *dcbm_dst_folio(struct dcbm_transfer *transfer,
 /**
  * struct dcbm_sample - the cost of a transfer, for rates.c
  * @bytes:	its length
+ * @done:	bytes that the channel copied in @ns, of any of its transfers
  * @ns:		time from its claim to its completion
- * @cpu_ns:	time of the CPU in between
+ * @cpu_ns:	time of the CPU for it
  */
 struct dcbm_sample {
 	size_t bytes;
+	size_t done;
 	u64 ns;
 	u64 cpu_ns;
 };

@@ -260,7 +260,7 @@ void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 	rate += dcbm_size_class(sample->bytes, SZ_256K);
 	dcbm_confirm(rate);
 	dcbm_average(&rate->cpu, sample->bytes, sample->cpu_ns);
-	dcbm_average(&rate->copy, sample->bytes, sample->ns);
+	dcbm_average(&rate->copy, sample->done, sample->ns);
 	ch->rate = READ_ONCE(rate->copy);
 	dcbm_engine_worked(ch->engine);
 }

@@ -96,9 +96,12 @@ static bool dcbm_submit_next(struct dcbm_transfer *transfer, bool last)
 	struct dcbm_desc *desc = &transfer->descs[transfer->next];
 	struct dcbm_channel *ch = transfer->ch;
 
-	if (!dcbm_submit(ch, desc, last))
+	if (!dcbm_submit(ch, desc, last)) {
+		ch->refused = true;
 		return false;
+	}
 	transfer->next++;
+	transfer->group_bytes += desc->len;
 	ch->nr_descs++;
 	ch->bytes += desc->len;
 	if (folio_nid(dcbm_dst_folio(transfer, desc->first)) == ch->nid)

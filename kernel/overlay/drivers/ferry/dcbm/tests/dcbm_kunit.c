@@ -22,10 +22,12 @@
 #include "../../../dma/dmaengine.h"
 #include "../internal.h"
 
-#define FAKE_DESCS	64
+#define FAKE_DESCS	256
 /* timeout_ms of the tests, and a time in which it certainly passes. */
 #define FAKE_TIMEOUT_MS	100
 #define FAKE_LATE_MS	(FAKE_TIMEOUT_MS + 50)
+/* In which an engine with @room completes so many descriptors. */
+#define FAKE_GROUP_NS	(4 * NSEC_PER_MSEC)
 
 /**
  * struct fake_engine - a DMA engine with one channel
@@ -37,6 +39,7 @@
  * @nr_done:	of those, completed
  * @nr_preps:	calls of its prep
  * @nr_issues:	calls of its issue_pending
+ * @room:	if not 0, descriptors that it completes at a time
  * @result:	of the descriptors that it completes
  * @prep:	called by prep; false to refuse the descriptor
  * @issue:	called by issue_pending
@@ -51,6 +54,7 @@ struct fake_engine {
 	unsigned int nr_done;
 	unsigned int nr_preps;
 	unsigned int nr_issues;
+	unsigned int room;
 	enum dmaengine_tx_result result;
 	bool (*prep)(struct fake_engine *engine);
 	void (*issue)(struct fake_engine *engine);
@@ -110,6 +114,8 @@ static void fake_complete(struct fake_engine *engine)
 	struct dmaengine_result result = { .result = engine->result };
 	unsigned int nr_issued = READ_ONCE(engine->nr_issued);
 
+	if (engine->room)
+		nr_issued = min(nr_issued, engine->nr_done + engine->room);
 	while (engine->nr_done < nr_issued) {
 		struct dma_async_tx_descriptor *tx;
 
@@ -122,8 +128,14 @@ static void fake_complete(struct fake_engine *engine)
 /* Complete late, in a softirq, as drivers do by a tasklet. */
 static enum hrtimer_restart fake_timer_fn(struct hrtimer *timer)
 {
-	fake_complete(container_of(timer, struct fake_engine, timer));
-	return HRTIMER_NORESTART;
+	struct fake_engine *engine = container_of(timer, struct fake_engine,
+						  timer);
+
+	fake_complete(engine);
+	if (engine->nr_done == READ_ONCE(engine->nr_issued))
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, FAKE_GROUP_NS);
+	return HRTIMER_RESTART;
 }
 
 static void fake_complete_in(struct fake_engine *engine, u64 ns)
@@ -409,6 +421,50 @@ static void dcbm_late_after_a_refusal(struct kunit *test)
 	dcbm_copy_job(job);
 	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
 	fake_expect_blameless(test, job);
+}
+
+static bool fake_has_room(struct fake_engine *engine)
+{
+	return engine->nr - engine->nr_done < engine->room;
+}
+
+static void fake_issue_one_by_one(struct fake_engine *engine)
+{
+	if (!hrtimer_is_queued(&engine->timer))
+		fake_complete_in(engine, FAKE_GROUP_NS);
+}
+
+/* A queue that is shorter than the table says: no transfer waits for ever. */
+static void dcbm_short_queue(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "idxd");
+	struct ferry_batch *batch = fake_batch(test, FAKE_DESCS, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+
+	batch->max_us = 2 * FAKE_TIMEOUT_MS * USEC_PER_MSEC;
+	engine->room = fake_group(job);
+	engine->prep = fake_has_room;
+	engine->issue = fake_issue_one_by_one;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	fake_expect_blameless(test, job);
+}
+
+/* Groups of two transfers take turns: neither is as fast as the last one. */
+static void dcbm_learns_from_turns(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "idxd");
+	struct ferry_batch *batch = fake_batch(test, 64, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 1000);
+	u64 bytes;
+
+	engine->room = fake_group(job);
+	engine->issue = fake_issue_one_by_one;
+	bytes = engine->room * SZ_64K;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	KUNIT_EXPECT_LT(test, job->ch[0]->rate,
+			5 * bytes * NSEC_PER_USEC / FAKE_GROUP_NS / 4);
 }
 
 static bool fake_refuse(struct fake_engine *engine)
@@ -865,6 +921,8 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_late_between_groups),
 	KUNIT_CASE(dcbm_late_interrupt),
 	KUNIT_CASE(dcbm_late_after_a_refusal),
+	KUNIT_CASE(dcbm_short_queue),
+	KUNIT_CASE(dcbm_learns_from_turns),
 	KUNIT_CASE(dcbm_refuser_rests),
 	KUNIT_CASE(dcbm_silent_device_hangs),
 	KUNIT_CASE(dcbm_hung_channel_is_kept),
