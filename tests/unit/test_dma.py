@@ -23,7 +23,7 @@ from ferry.suites.result import Outcome, Result
 from ferry.vm import guest_programs
 
 MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcbm", "ferry_testdma", "ptdma",
-                                                        "ae4dma", "zynqmp_errors")}
+                                                        "ae4dma", "dmatest", "zynqmp_errors")}
 
 
 DCBM = paths.repo_root() / "kernel/overlay/drivers/ferry/dcbm"
@@ -64,7 +64,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Job]]:
 
 def test_ae4dma_has_a_boot_of_its_own(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
-    names = ("dma-swiotlb", "dma-kunit", "dma-policy", "dma-faults", "dma-faults-iommu", "dma-faults-ae4dma")
+    names = ("dma-swiotlb", "dma-kunit", "dma-policy", "dma-faults", "dma-faults-iommu", "dma-faults-ae4dma",
+             "dmatest")
     assert [(key, job.name) for key, job in ran] == [("debug", name) for name in names]
     assert all(("models ae4dma" in job.command) == (job.name == "dma-faults-ae4dma") for _, job in ran)
 
@@ -77,7 +78,7 @@ def test_only_where_no_iommu_prevents_it_pages_may_leak(ran: list[tuple[str, Job
 
 def test_a_suite_asked_for_by_name_moves_ten_thousand_folios(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path, thorough=True))
-    assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False, False, False, True, True, True]
+    assert ["dma-faults.sh 10000 " in job.command for _, job in ran] == [False] * 3 + [True] * 3 + [False]
 
 
 def left(share: Path, refused: int, *, final: bool = True) -> None:
@@ -115,7 +116,7 @@ def test_the_channels_are_the_boards(ran: list[tuple[str, Job]], tmp_path: Path)
     assert "dma.sh 16 " in ran[0][1].command
 
 
-@pytest.mark.parametrize("script", ["dma.sh", "dma-policy.sh", "dma-swiotlb.sh"])
+@pytest.mark.parametrize("script", ["dma.sh", "dma-policy.sh", "dma-swiotlb.sh", "dmatest.sh"])
 def test_a_script_announces_as_many_results_as_it_has(script: str) -> None:
     text = (paths.repo_root() / "guest/scripts" / script).read_text()
     plan = re.search(r'echo "1\.\.(\d+)"', text)

@@ -65,7 +65,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> argp
     add("--engine-rate", type=plan.listed(plan.engine_rate), metavar="LIST",
         help="speed of each channel of the device models, in multiples of a CPU's copy rate; each one a column")
     add("--batch-max-us", type=plan.bounded(1, plan.MAX_BATCH_US), metavar="N",
-        help="batch_max_us of our kernel while the samples are taken (default: leave it as it is)")
+        help="batch_max_us of our kernel while the samples are taken (default: leave it as it is; "
+             f"{engines.BATCH_MAX_US} with --engine-rate)")
     add("--verify", type=plan.listed(plan.one_of(plan.VERIFY)), metavar="LIST", help="of dcbm, each one a row")
     add("--force-offload", action="store_true", help="let dcbm and auto offload even what the CPU copies faster")
     add("--folio", type=plan.listed(plan.folio_size), metavar="LIST",

@@ -178,7 +178,7 @@ def run(context: Context) -> list[Result]:
 
 
 def run_faults(context: Context) -> list[Result]:
-    """On the debug kernel, three boots: ae4dma's driver cannot be unloaded."""
+    """On the debug kernel, four boots: ae4dma's driver cannot be unloaded."""
     debug = guest_boot.debug_kernel(context)
     behind_iommu = dataclasses.replace(context, board=boards.load(IOMMU_BOARD))
     cases = (*TESTDMA_CASES, *PTDMA_CASES, *MIXED_CASES)
@@ -190,7 +190,7 @@ def run_faults(context: Context) -> list[Result]:
         *_boot(behind_iommu, debug, "dma-faults-iommu",
                [faults_job(behind_iommu, debug, "dma-faults-iommu", IOMMU_CASES, "none")]),
         *_boot(context, debug, "dma-faults-ae4dma",
-               [faults_job(context, debug, "dma-faults-ae4dma", AE4DMA_CASES, "none")]),
+               [faults_job(context, debug, "dma-faults-ae4dma", AE4DMA_CASES, "none"), _dmatest_job(debug)]),
     ]
 
 
@@ -220,6 +220,12 @@ def _swiotlb_job(kernel: Kernel) -> Job:
     modules = [kernel.modules[module] for module in (MODULE, TESTDMA, "ptdma")]
     command = guest_programs.script_line("dma-swiotlb.sh", *modules)
     return _job(kernel, FAULTS_NAME, "dma-swiotlb", command, AROUND_S)
+
+
+def _dmatest_job(kernel: Kernel) -> Job:
+    """Several clients of a channel of ae4dma, where dcbm is a single one. Its driver is loaded, and is not in use."""
+    command = guest_programs.script_line("dmatest.sh", kernel.modules["dmatest"], "ae4dma")
+    return Job(FAULTS_NAME, "dmatest", command, AROUND_S)
 
 
 def _job(kernel: Kernel, suite: str, name: str, command: str, seconds: int) -> Job:
