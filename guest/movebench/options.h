@@ -35,7 +35,7 @@ struct options {
 	size_t pages_per_call;		/* addresses in one call; 0: all */
 	bool read_only;
 	unsigned int settle_ms;		/* to sleep before each move */
-	unsigned int unmeasured;	/* round trips after each change of the settings */
+	unsigned int unmeasured;	/* moves there and back before each sample */
 	unsigned int cpu_hogs;
 	struct config_list configs;
 };
