@@ -19,8 +19,8 @@ from ferry.errors import UsageError
 from ferry.results import stats
 from ferry.results.document import CopySample, Row
 
-#: `batch_max_us` unless the options say otherwise. The CPUs of rated() copy less than 500 MB a second, and a batch is to
-#: have as many bytes as with the CPUs of a server and the default.
+#: `batch_max_us` unless the options say otherwise. The CPUs of rated() copy less than 500 MB a second, and a batch is
+#: to have as many bytes as with the CPUs of a server and the default.
 BATCH_MAX_US = 50_000
 #: Divisor of the bytes of one move, by default.
 SLOWED = 4
