@@ -276,6 +276,8 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	bitmap_zero(transfer->in_flight, DCBM_MAX_SEGMENTS);
 	dcbm_unmap(transfer, 0);
 	ch->claimed -= transfer->bytes;
+	ch->copies_since = start;
+	job->may_claim = true;
 	dcbm_cut(job, transfer);
 	if (!transfer->next) {
 		job->choice = NULL;

@@ -16,7 +16,10 @@
  *
  * A channel claims its share of all bytes that are not copied yet, in
  * proportion to the expected rates (rates.c), less its bytes in flight. So
- * all copiers end at about the same time. A share below DCBM_MIN_TRANSFER is
+ * all copiers end at about the same time. Of the bytes in flight those do not
+ * count that their channel is expected to have copied by now: the first channel
+ * to end its transfer would claim for the others, which end soon after it, and
+ * all would wait for that transfer. A share below DCBM_MIN_TRANSFER is
  * left to the CPUs, or to other channels if no CPU takes part. What a share
  * would then leave goes with it if that is less. A channel of which nothing is
  * known claims DCBM_MIN_TRANSFER. A wrong expectation costs little: a channel
@@ -112,21 +115,40 @@ static u64 dcbm_limit_ns(const struct dcbm_job *job,
 	return ns ?: most;
 }
 
+/* The bytes in flight that a channel is expected not to have copied yet. */
+static u64 dcbm_not_copied(const struct dcbm_job *job,
+			   const struct dcbm_channel *ch)
+{
+	u64 copied = 0;
+
+	if (job->now > ch->copies_since)
+		copied = div64_u64(ch->rate * (job->now - ch->copies_since),
+				   NSEC_PER_USEC);
+	return ch->claimed - min(ch->claimed, copied);
+}
+
+/* Add up what is left to copy, which claims do not change, and the rates. */
+VISIBLE_IF_KUNIT void dcbm_add_up(struct dcbm_job *job)
+{
+	unsigned int i;
+
+	job->unfinished = ferry_unclaimed(job->claims);
+	for (i = 0; i < job->nr; i++)
+		job->unfinished += dcbm_not_copied(job, job->ch[i]);
+	job->rate = dcbm_channels_rate(job);
+	if (dcbm_cpu_copies(job))
+		job->rate += dcbm_cpus_rate(job);
+}
+
 /* The bytes that a channel may claim now. */
 VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 				   const struct dcbm_channel *ch)
 {
-	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
-	u64 all = dcbm_channels_rate(job);
-	unsigned int i;
+	u64 share;
 
 	if (!ch->rate || (dcbm_cpu_copies(job) && !job->cpu_rate))
 		return ch->claimed ? 0 : DCBM_MIN_TRANSFER;
-	if (dcbm_cpu_copies(job))
-		all += dcbm_cpus_rate(job);
-	for (i = 0; i < job->nr; i++)
-		unfinished += job->ch[i]->claimed;
-	share = div64_u64(unfinished * ch->rate, all);
+	share = div64_u64(job->unfinished * ch->rate, job->rate);
 	share = share > ch->claimed ? share - ch->claimed : 0;
 	share = round_down(share, PAGE_SIZE);
 	/* Without the CPU the channels must copy everything. */
@@ -134,8 +156,9 @@ VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 		return dcbm_cpu_copies(job) || ch->claimed ? 0 :
 							     DCBM_MIN_TRANSFER;
 	/* And they need no further transfer for the last few pages. */
-	if (!dcbm_cpu_copies(job) && share + DCBM_MIN_TRANSFER > left)
-		share = left;
+	if (!dcbm_cpu_copies(job) &&
+	    share + DCBM_MIN_TRANSFER > ferry_unclaimed(job->claims))
+		share = ferry_unclaimed(job->claims);
 	return min(share, DCBM_MAX_TRANSFER);
 }
 
@@ -181,6 +204,8 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 	transfer->group_bytes = 0;
 	transfer->begun_bytes = ch->done_bytes;
 	transfer->busy = true;
+	if (!ch->claimed)
+		ch->copies_since = transfer->begun;
 	ch->claimed += bytes;
 	limit = dcbm_limit_ns(job, ch);
 	transfer->deadline = ktime_get_ns() + limit;
@@ -232,7 +257,7 @@ static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
 	return DCBM_WAITING;
 }
 
-/* Check a channel's transfers, and give it the next ones. */
+/* Check a channel's transfers. */
 static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 					 struct dcbm_channel *ch)
 {
@@ -247,11 +272,22 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 			dcbm_complete_hung(job, ch);
 			return DCBM_GONE;
 		}
+	}
+	return state;
+}
+
+/* Give a channel its next transfers. */
+static enum dcbm_state dcbm_give(struct dcbm_job *job, struct dcbm_channel *ch)
+{
+	enum dcbm_state state = DCBM_IDLE;
+	struct dcbm_transfer *transfer;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (!transfer->busy && !ch->done_claiming &&
 		    !(ch->refused && ch->claimed) &&
-		    dcbm_in_time(job) && dcbm_next_transfer(job, transfer))
+		    dcbm_next_transfer(job, transfer))
 			state |= DCBM_WAITING;
-	}
 	return state;
 }
 
@@ -265,11 +301,18 @@ static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 		state = dcbm_poll_channel(job, job->ch[i]);
 		if (state & DCBM_GONE) {
 			job->ch[i] = job->ch[--job->nr];
+			job->may_claim = true;
 			continue;
 		}
 		all |= state;
 		i++;
 	}
+	if (!job->may_claim || !dcbm_in_time(job))
+		return all;
+	job->may_claim = false;
+	dcbm_add_up(job);
+	for (i = 0; i < job->nr; i++)
+		all |= dcbm_give(job, job->ch[i]);
 	return all;
 }
 
@@ -343,6 +386,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 
 	job->start = ktime_get_ns();
 	job->claims = ferry_mtcopy_start(job->cpus);
+	job->may_claim = true;
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
 		job->ch[i]->done_claiming = false;

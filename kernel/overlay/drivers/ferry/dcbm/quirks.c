@@ -56,8 +56,8 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 * by queue, not by descriptor, so each descriptor must ask for one.
 	 * terminate_all() frees the descriptors while the queue runs.
 	 *
-	 * ae4dma has a ring of 32 descriptors. It completes what its device has
-	 * left behind.
+	 * ae4dma has a ring of 32 descriptors, each of which interrupts. It
+	 * completes what its device has left behind.
 	 */
 	{
 		.driver = "ptdma", .depth = 64, .issue_each = true,

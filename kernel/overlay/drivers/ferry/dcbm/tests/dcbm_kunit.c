@@ -299,12 +299,43 @@ static void dcbm_leaves_no_rest(struct kunit *test)
 			       PAGE_SIZE);
 	ferry_claims_init(&claims, job.batch);
 	job.claims = &claims;
+	dcbm_add_up(&job);
 	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &fast), job.batch->bytes);
 	/* A small share is not enlarged: another channel may be idle. */
 	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &slow), DCBM_MIN_TRANSFER);
 	fast.claimed = DCBM_MIN_TRANSFER;
 	slow.claimed = DCBM_MIN_TRANSFER;
+	dcbm_add_up(&job);
 	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &slow), 0);
+}
+
+/*
+ * The first channel to end its transfer does not claim for others that are
+ * about to end theirs.
+ */
+static void dcbm_share_counts_progress(struct kunit *test)
+{
+	struct dcbm_channel idle = { .rate = 100 };
+	struct dcbm_channel busy = { .rate = 100, .claimed = SZ_1M };
+	struct dcbm_job job = {
+		.way = DCBM_BY_CHANNELS,
+		.ch = { &idle, &busy },
+		.nr = 2,
+	};
+	u64 end = SZ_1M / 100 * NSEC_PER_USEC;
+	struct ferry_claims claims;
+
+	job.batch = fake_batch(test, SZ_512K / PAGE_SIZE, PAGE_SIZE);
+	ferry_claims_init(&claims, job.batch);
+	job.claims = &claims;
+	busy.copies_since = NSEC_PER_MSEC;
+	dcbm_add_up(&job);
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &idle), SZ_512K);
+	job.now = busy.copies_since + end;
+	dcbm_add_up(&job);
+	KUNIT_EXPECT_LE(test, dcbm_share(&job, &idle), SZ_256K + PAGE_SIZE);
+	/* Nor does a channel that ought to have ended. */
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &busy), 0);
 }
 
 /* A share is not rounded so that a few pages are left. */
@@ -916,6 +947,7 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
 	KUNIT_CASE(dcbm_has_two_transfers),
 	KUNIT_CASE(dcbm_leaves_no_rest),
+	KUNIT_CASE(dcbm_share_counts_progress),
 	KUNIT_CASE(dcbm_claims_pages),
 	KUNIT_CASE(dcbm_late_before_the_issue),
 	KUNIT_CASE(dcbm_late_between_groups),
