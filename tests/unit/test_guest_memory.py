@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from ferry.devices.guest_memory import BadAddress, GuestMemory
@@ -80,3 +82,27 @@ def test_unmapped_is_gone_and_so_are_the_files(fd: int) -> None:
     memory.clear()
     with pytest.raises(BadAddress):
         memory.read(PAGE, 1)
+
+
+def test_an_unmap_waits_for_a_copy_and_a_read_does_not(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = GuestMemory()
+    memory.map(0, SIZE, fd, 0, True)
+    copying, may_end, copyto = threading.Event(), threading.Event(), np.copyto
+
+    def slow(target: np.ndarray, source: np.ndarray) -> None:
+        copying.set()
+        assert may_end.wait(10)
+        copyto(target, source)
+
+    monkeypatch.setattr(np, "copyto", slow)
+    copy = threading.Thread(target=memory.copy, args=(PAGE, 0, PAGE))
+    unmap = threading.Thread(target=memory.unmap, args=(0, SIZE))
+    copy.start()
+    assert copying.wait(10)
+    assert memory.read(0, 1) == os.pread(fd, 1, 0)
+    unmap.start()
+    unmap.join(0.1)
+    assert unmap.is_alive()
+    may_end.set()
+    unmap.join(10)
+    assert not unmap.is_alive() and os.pread(fd, PAGE, 0) == os.pread(fd, PAGE, PAGE)

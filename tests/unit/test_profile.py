@@ -10,10 +10,11 @@ import pytest
 
 from ferry import paths
 from ferry.errors import InfraError
-from ferry.profile import calltree, output, phases, plugin, trace
+from ferry.profile import calltree, output, phases, recording, trace
 from ferry.profile.calltree import Node
 from ferry.profile.move_pages import Profile, supported
 from ferry.profile.trace import USER, Block, Blocks, Symbols
+from ferry.vm import plugin
 
 KALLSYMS = """\
 ffffffff81000100 T entry_SYSCALL_64
@@ -161,7 +162,8 @@ def test_files_of_the_plugin_are_read_back(tmp_path: Path) -> None:
 
 def test_the_plugin_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FERRY_CACHE", str(tmp_path))
-    assert plugin.built().stat().st_size > 1000 and plugin.built().is_relative_to(tmp_path)
+    built = plugin.built(recording.PLUGIN)
+    assert built.stat().st_size > 1000 and built.is_relative_to(tmp_path)
 
 
 def test_our_functions_that_begin_a_phase_exist() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ferry import boards
 from ferry.bench.movebench import Outcome, Sample
@@ -18,27 +19,33 @@ from ferry.boards import Board
 from ferry.errors import UsageError
 from ferry.results import stats
 from ferry.results.document import CopySample, Row
+from ferry.vm import plugin
 
-#: `batch_max_us` unless the options say otherwise. The CPUs of rated() copy less than 500 MB a second, and a batch is
-#: to have as many bytes as with the CPUs of a server and the default.
-BATCH_MAX_US = 50_000
+#: Instructions in a microsecond of each CPU of the guest. A CPU then copies about 80 MB a second, so that an access to
+#: a register, which leaves the guest and takes 0.1 ms, costs as much as on a server: some 10 KB of a CPU's copy.
+MIPS = 32
+LIMIT_CPU = Path(__file__).with_name("limit_cpu.c")
+#: `batch_max_us` unless the options say otherwise: a batch is to have as many bytes as on a server with the default.
+BATCH_MAX_US = 500_000
 #: Divisor of the bytes of one move, by default.
 SLOWED = 4
+#: Moves before each sample. In these dcbm compares its ways to copy, with up to seven batches to each node. A move
+#: there and back has two.
+UNMEASURED = 4
 #: The device model that rated() leaves, and its channels. Its driver fills a ring, so the engine need not wait for the
 #: driver; PTDMA's starts each descriptor by the interrupt of the one before.
 ENGINE = "ae4dma"
 ENGINE_CHANNELS = 16
-#: A CPU with fast string instructions, which the kernel then uses: QEMU executes them byte by byte.
-SLOW_CPU = "max"
 
 
 def rated(board: Board) -> Board:
-    """The board on which engines of a given speed are measured.
+    """The board on which engines of a given speed are measured. Raises InfraError if the plugin does not build.
 
-    Models are processes of the host, so they copy no faster than it does and an access to a register leaves the guest.
-    With a CPU that copies slowly, engines of several times its speed exist, and such an access is short beside a copy.
+    Models are processes of the host: they need CPU time that the guest leaves, and a rate that stays what it is. So a
+    plugin for QEMU lets each CPU of the guest execute so many instructions, at any time, and no more.
     """
-    return replace(board, qemu_cpu=SLOW_CPU, devices=(ENGINE,))
+    limit = ("-plugin", f"{plugin.built(LIMIT_CPU)},mips={MIPS}")
+    return replace(board, qemu_options=(*board.qemu_options, *limit), devices=(ENGINE,))
 
 
 def refuse(board: Board, channels: Sequence[int]) -> None:

@@ -101,10 +101,12 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
     chosen = migrators(args.migrator, board)
     refuse_idle_options(args, chosen)
     limit = args.batch_max_us
+    unmeasured = 0 if set(plan.BY_CHANNELS).isdisjoint(chosen) else 1
     if args.engine_rate:
         engines.refuse(board, channels)
         chosen = [plan.CPU_MIGRATOR, *chosen]
         limit = limit or engines.BATCH_MAX_US
+        unmeasured *= engines.UNMEASURED
     enough = stats.MIN_SAMPLES if args.quick or counts(board) else SAMPLES
     sweep = plan.checked(Plan(
         configs=plan.configs(plan.Choice(chosen, threads, args.nontemporal, channels, args.verify, args.force_offload,
@@ -113,7 +115,7 @@ def plan_for(args: argparse.Namespace, board: Board) -> Plan:
         samples=enough if args.samples is None else args.samples,
         warmup=1 if args.quick else 2, boots=(2 if args.quick else 3) if vs_stock else 1,
         vs_stock=vs_stock, hogs=args.cpu_hogs, always=args.force_offload, read_only=args.read_only,
-        unmeasured=0 if set(plan.BY_CHANNELS).isdisjoint(chosen) else 1,
+        unmeasured=unmeasured,
         ends=board.ends, batch_max_us=limit,
     ))
     if board.runner == LOCAL and any(case.kind == "swapcache" for case in sweep.cases):

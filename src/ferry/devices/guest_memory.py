@@ -7,11 +7,14 @@ A file is mapped once as a whole, whatever number of ranges are in it: behind an
 from __future__ import annotations
 
 import bisect
+import contextlib
 import mmap
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 
 class BadAddress(Exception):
@@ -30,18 +33,21 @@ class Range:
 class GuestMemory:
     """The memory that QEMU has mapped for one device. Threads may use it concurrently.
 
-    A copy holds the lock, so that after an unmap the device does not write to that memory: behind an IOMMU the guest
-    may rely on that. Copies would not run concurrently without it either, because of Python's global lock.
+    After an unmap the device does not write to that memory: behind an IOMMU the guest may rely on that. So a change
+    waits for the copies in progress, and a copy for a change that waits. Copies run concurrently, and hold neither the
+    lock nor Python's, so a register access does not wait for them.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._copies = 0
+        self._changes = 0
         self._ranges: list[Range] = []
         self._files: dict[tuple[int, int], memoryview] = {}
 
     def map(self, address: int, size: int, fd: int, offset: int, writable: bool) -> None:
         """Map `size` bytes of a file. The caller keeps the file descriptor. Raises OSError, ValueError."""
-        with self._lock:
+        with self._change():
             whole = self._file(fd)
             if offset + size > len(whole):
                 raise ValueError(f"{size:#x} bytes at {offset:#x} of a file that has {len(whole):#x}")
@@ -52,12 +58,12 @@ class GuestMemory:
 
     def unmap(self, address: int, size: int) -> None:
         """Unmap these addresses."""
-        with self._lock:
+        with self._change():
             self._remove(address, address + size)
 
     def clear(self) -> None:
         """Unmap everything, and release the files."""
-        with self._lock:
+        with self._change():
             self._ranges = []
             self._files = {}
 
@@ -69,23 +75,46 @@ class GuestMemory:
     def write(self, address: int, data: bytes) -> None:
         """Raises BadAddress, also if the device may only read there."""
         with self._lock:
-            for piece in self._pieces(address, len(data)):
-                _store(piece, memoryview(data)[: len(piece)])
+            for piece in _writable(self._pieces(address, len(data))):
+                piece[:] = data[: len(piece)]
                 data = data[len(piece) :]
 
     def copy(self, source: int, destination: int, size: int) -> None:
         """Raises BadAddress; copies nothing unless source and destination are completely mapped."""
         with self._lock:
-            sources = list(self._pieces(source, size))
-            for target in list(self._pieces(destination, size)):
-                done = 0
-                while done < len(target):
-                    length = min(len(sources[0]), len(target) - done)
-                    _store(target[done : done + length], sources[0][:length])
-                    sources[0] = sources[0][length:]
-                    done += length
-                    if not sources[0]:
-                        del sources[0]
+            self._lock.wait_for(lambda: not self._changes)
+            pairs = list(self._pairs(source, destination, size))
+            self._copies += 1
+        try:
+            for target, data in pairs:
+                np.copyto(np.frombuffer(target, np.uint8), np.frombuffer(data, np.uint8))
+        finally:
+            with self._lock:
+                self._copies -= 1
+                self._lock.notify_all()
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[None]:
+        """Holds the lock while no copy runs."""
+        with self._lock:
+            self._changes += 1
+            try:
+                self._lock.wait_for(lambda: not self._copies)
+                yield
+            finally:
+                self._changes -= 1
+                self._lock.notify_all()
+
+    def _pairs(self, source: int, destination: int, size: int) -> Iterator[tuple[memoryview, memoryview]]:
+        """The pieces of both, cut to the same lengths: destinations and sources. Raises BadAddress."""
+        sources = list(self._pieces(source, size))
+        for target in _writable(self._pieces(destination, size)):
+            while target:
+                length = min(len(sources[0]), len(target))
+                yield target[:length], sources[0][:length]
+                target, sources[0] = target[length:], sources[0][length:]
+                if not sources[0]:
+                    del sources[0]
 
     def _remove(self, start: int, end: int) -> None:
         """QEMU unmaps ranges that it mapped, never a part of one."""
@@ -115,7 +144,8 @@ class GuestMemory:
         return found.bytes[offset : offset + size]
 
 
-def _store(target: memoryview, data: memoryview) -> None:
-    if target.readonly:
-        raise BadAddress("the guest lets the device only read there")
-    target[:] = data
+def _writable(pieces: Iterator[memoryview]) -> Iterator[memoryview]:
+    for piece in pieces:
+        if piece.readonly:
+            raise BadAddress("the guest lets the device only read there")
+        yield piece

@@ -7,9 +7,12 @@ import dataclasses
 from pathlib import Path
 
 from ferry.boards import Board
-from ferry.profile import plugin, trace
+from ferry.profile import trace
 from ferry.profile.trace import Blocks, Window
+from ferry.vm import plugin
 
+#: The plugin's source.
+PLUGIN = Path(__file__).with_name("record_blocks.c")
 _RECORD, _SYMBOLS = "record", "kallsyms"
 #: The guest's command that writes down where its functions are; modules must be loaded before.
 SYMBOLS_COMMAND = ["sh", "-c", f"cat /proc/kallsyms >{_SYMBOLS}"]
@@ -17,7 +20,7 @@ SYMBOLS_COMMAND = ["sh", "-c", f"cat /proc/kallsyms >{_SYMBOLS}"]
 
 def recorded(board: Board, share: Path) -> Board:
     """The board with a QEMU that records into `share`."""
-    recording = ("-plugin", f"{plugin.built()},out={share.resolve() / _RECORD}")
+    recording = ("-plugin", f"{plugin.built(PLUGIN)},out={share.resolve() / _RECORD}")
     return dataclasses.replace(board, qemu_options=(*board.qemu_options, *recording))
 
 
