@@ -41,8 +41,9 @@ ENGINE_CHANNELS = 16
 def rated(board: Board) -> Board:
     """The board on which engines of a given speed are measured. Raises InfraError if the plugin does not build.
 
-    Models are processes of the host: they need CPU time that the guest leaves, and a rate that stays what it is. So a
-    plugin for QEMU lets each CPU of the guest execute so many instructions, at any time, and no more.
+    Models are processes of the host: they need CPU time that the guest leaves, and a CPU whose rate stays what it is.
+    So a plugin for QEMU lets each CPU of the guest execute MIPS, at any time, and no more. It cannot slow string
+    instructions; the kernel's memcpy has none on these boards.
     """
     limit = ("-plugin", f"{plugin.built(LIMIT_CPU)},mips={MIPS}")
     return replace(board, qemu_options=(*board.qemu_options, *limit), devices=(ENGINE,))

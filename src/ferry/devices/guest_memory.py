@@ -33,21 +33,22 @@ class Range:
 class GuestMemory:
     """The memory that QEMU has mapped for one device. Threads may use it concurrently.
 
-    After an unmap the device does not write to that memory: behind an IOMMU the guest may rely on that. So a change
-    waits for the copies in progress, and a copy for a change that waits. Copies run concurrently, and hold neither the
+    After an unmap the device does not write to that memory: behind an IOMMU the guest may rely on that. So an unmap
+    waits for the copies in progress, and a copy for an unmap that waits. Copies run concurrently, and hold neither the
     lock nor Python's, so a register access does not wait for them.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
         self._copies = 0
-        self._changes = 0
+        self._unmaps = 0
         self._ranges: list[Range] = []
         self._files: dict[tuple[int, int], memoryview] = {}
 
     def map(self, address: int, size: int, fd: int, offset: int, writable: bool) -> None:
         """Map `size` bytes of a file. The caller keeps the file descriptor. Raises OSError, ValueError."""
-        with self._change():
+        replaces = self._overlaps(address, address + size)
+        with self._no_copies() if replaces else self._lock:
             whole = self._file(fd)
             if offset + size > len(whole):
                 raise ValueError(f"{size:#x} bytes at {offset:#x} of a file that has {len(whole):#x}")
@@ -58,12 +59,12 @@ class GuestMemory:
 
     def unmap(self, address: int, size: int) -> None:
         """Unmap these addresses."""
-        with self._change():
+        with self._no_copies():
             self._remove(address, address + size)
 
     def clear(self) -> None:
         """Unmap everything, and release the files."""
-        with self._change():
+        with self._no_copies():
             self._ranges = []
             self._files = {}
 
@@ -82,11 +83,12 @@ class GuestMemory:
     def copy(self, source: int, destination: int, size: int) -> None:
         """Raises BadAddress; copies nothing unless source and destination are completely mapped."""
         with self._lock:
-            self._lock.wait_for(lambda: not self._changes)
+            self._lock.wait_for(lambda: not self._unmaps)
             pairs = list(self._pairs(source, destination, size))
             self._copies += 1
         try:
             for target, data in pairs:
+                # It lets other threads run meanwhile, an assignment of memory views does not.
                 np.copyto(np.frombuffer(target, np.uint8), np.frombuffer(data, np.uint8))
         finally:
             with self._lock:
@@ -94,15 +96,15 @@ class GuestMemory:
                 self._lock.notify_all()
 
     @contextlib.contextmanager
-    def _change(self) -> Iterator[None]:
+    def _no_copies(self) -> Iterator[None]:
         """Holds the lock while no copy runs."""
         with self._lock:
-            self._changes += 1
+            self._unmaps += 1
             try:
                 self._lock.wait_for(lambda: not self._copies)
                 yield
             finally:
-                self._changes -= 1
+                self._unmaps -= 1
                 self._lock.notify_all()
 
     def _pairs(self, source: int, destination: int, size: int) -> Iterator[tuple[memoryview, memoryview]]:
@@ -115,6 +117,10 @@ class GuestMemory:
                 target, sources[0] = target[length:], sources[0][length:]
                 if not sources[0]:
                     del sources[0]
+
+    def _overlaps(self, start: int, end: int) -> bool:
+        with self._lock:
+            return any(known.start < end and start < known.end for known in self._ranges)
 
     def _remove(self, start: int, end: int) -> None:
         """QEMU unmaps ranges that it mapped, never a part of one."""

@@ -277,7 +277,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	dcbm_unmap(transfer, 0);
 	ch->claimed -= transfer->bytes;
 	ch->copies_since = start;
-	job->may_claim = true;
+	ch->may_claim = true;
 	dcbm_cut(job, transfer);
 	if (!transfer->next) {
 		job->choice = NULL;

@@ -15,11 +15,11 @@
  *    which hung.c keeps.
  *
  * A channel claims its share of all bytes that are not copied yet, in
- * proportion to the expected rates (rates.c), less its bytes in flight. So
- * all copiers end at about the same time. Of the bytes in flight those do not
- * count that their channel is expected to have copied by now: the first channel
- * to end its transfer would claim for the others, which end soon after it, and
- * all would wait for that transfer. A share below DCBM_MIN_TRANSFER is
+ * proportion to the expected rates (rates.c), less all that it has in flight.
+ * So all copiers end at about the same time. Bytes in flight that their channel
+ * is expected to have copied by now count as copied: otherwise the first
+ * channel to end its transfer would claim for the others, which end soon after
+ * it, and all would wait for that transfer. A share below DCBM_MIN_TRANSFER is
  * left to the CPUs, or to other channels if no CPU takes part. What a share
  * would then leave goes with it if that is less. A channel of which nothing is
  * known claims DCBM_MIN_TRANSFER. A wrong expectation costs little: a channel
@@ -127,28 +127,21 @@ static u64 dcbm_not_copied(const struct dcbm_job *job,
 	return ch->claimed - min(ch->claimed, copied);
 }
 
-/* Add up what is left to copy, which claims do not change, and the rates. */
-VISIBLE_IF_KUNIT void dcbm_add_up(struct dcbm_job *job)
-{
-	unsigned int i;
-
-	job->unfinished = ferry_unclaimed(job->claims);
-	for (i = 0; i < job->nr; i++)
-		job->unfinished += dcbm_not_copied(job, job->ch[i]);
-	job->rate = dcbm_channels_rate(job);
-	if (dcbm_cpu_copies(job))
-		job->rate += dcbm_cpus_rate(job);
-}
-
 /* The bytes that a channel may claim now. */
 VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 				   const struct dcbm_channel *ch)
 {
-	u64 share;
+	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
+	u64 all = dcbm_channels_rate(job);
+	unsigned int i;
 
 	if (!ch->rate || (dcbm_cpu_copies(job) && !job->cpu_rate))
 		return ch->claimed ? 0 : DCBM_MIN_TRANSFER;
-	share = div64_u64(job->unfinished * ch->rate, job->rate);
+	if (dcbm_cpu_copies(job))
+		all += dcbm_cpus_rate(job);
+	for (i = 0; i < job->nr; i++)
+		unfinished += dcbm_not_copied(job, job->ch[i]);
+	share = div64_u64(unfinished * ch->rate, all);
 	share = share > ch->claimed ? share - ch->claimed : 0;
 	share = round_down(share, PAGE_SIZE);
 	/* Without the CPU the channels must copy everything. */
@@ -156,9 +149,8 @@ VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 		return dcbm_cpu_copies(job) || ch->claimed ? 0 :
 							     DCBM_MIN_TRANSFER;
 	/* And they need no further transfer for the last few pages. */
-	if (!dcbm_cpu_copies(job) &&
-	    share + DCBM_MIN_TRANSFER > ferry_unclaimed(job->claims))
-		share = ferry_unclaimed(job->claims);
+	if (!dcbm_cpu_copies(job) && share + DCBM_MIN_TRANSFER > left)
+		share = left;
 	return min(share, DCBM_MAX_TRANSFER);
 }
 
@@ -257,25 +249,6 @@ static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
 	return DCBM_WAITING;
 }
 
-/* Check a channel's transfers. */
-static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
-					 struct dcbm_channel *ch)
-{
-	enum dcbm_state state = DCBM_IDLE;
-	struct dcbm_transfer *transfer;
-
-	for (transfer = ch->transfers;
-	     transfer < dcbm_transfers_end(ch); transfer++) {
-		if (transfer->busy)
-			state |= dcbm_poll_transfer(job, transfer);
-		if (state & DCBM_GONE) {
-			dcbm_complete_hung(job, ch);
-			return DCBM_GONE;
-		}
-	}
-	return state;
-}
-
 /* Give a channel its next transfers. */
 static enum dcbm_state dcbm_give(struct dcbm_job *job, struct dcbm_channel *ch)
 {
@@ -291,6 +264,32 @@ static enum dcbm_state dcbm_give(struct dcbm_job *job, struct dcbm_channel *ch)
 	return state;
 }
 
+/*
+ * Check a channel's transfers, and give it the next ones. Its share grows only
+ * when one of them ends, so it is asked for then, not at each look.
+ */
+static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
+					 struct dcbm_channel *ch)
+{
+	enum dcbm_state state = DCBM_IDLE;
+	struct dcbm_transfer *transfer;
+
+	for (transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		if (transfer->busy)
+			state |= dcbm_poll_transfer(job, transfer);
+		if (state & DCBM_GONE) {
+			dcbm_complete_hung(job, ch);
+			return DCBM_GONE;
+		}
+	}
+	if (ch->may_claim && dcbm_in_time(job)) {
+		ch->may_claim = false;
+		state |= dcbm_give(job, ch);
+	}
+	return state;
+}
+
 static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 {
 	enum dcbm_state state, all = DCBM_IDLE;
@@ -301,18 +300,11 @@ static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 		state = dcbm_poll_channel(job, job->ch[i]);
 		if (state & DCBM_GONE) {
 			job->ch[i] = job->ch[--job->nr];
-			job->may_claim = true;
 			continue;
 		}
 		all |= state;
 		i++;
 	}
-	if (!job->may_claim || !dcbm_in_time(job))
-		return all;
-	job->may_claim = false;
-	dcbm_add_up(job);
-	for (i = 0; i < job->nr; i++)
-		all |= dcbm_give(job, job->ch[i]);
 	return all;
 }
 
@@ -386,9 +378,9 @@ void dcbm_copy_job(struct dcbm_job *job)
 
 	job->start = ktime_get_ns();
 	job->claims = ferry_mtcopy_start(job->cpus);
-	job->may_claim = true;
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
+		job->ch[i]->may_claim = true;
 		job->ch[i]->done_claiming = false;
 		job->ch[i]->refused = false;
 		job->ch[i]->last_done = 0;

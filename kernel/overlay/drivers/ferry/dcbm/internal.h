@@ -166,6 +166,8 @@ struct dcbm_transfer {
  * @rate:	expected bytes per us in its job, 0 if unknown
  * @claimed:	bytes of its transfers
  * @copies_since: in ns; when its oldest transfer began, or followed another
+ * @may_claim:	its job began, or one of its transfers ended, since it was
+ *		given some last
  * @done_claiming: it gets no more of its job
  * @refused:	its driver had no room for a descriptor of the job: it has one
  *		transfer at a time from then on
@@ -199,6 +201,7 @@ struct dcbm_channel {
 	unsigned long rate;
 	size_t claimed;
 	u64 copies_since;
+	bool may_claim;
 	bool done_claiming;
 	bool refused;
 	u64 last_done;
@@ -244,10 +247,6 @@ enum dcbm_way {
  * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
- * @may_claim:	a transfer has ended since channels claimed last, or a channel
- *		has gone: nothing else gives a channel a larger share
- * @unfinished:	bytes that nobody is expected to have copied by then
- * @rate:	expected bytes per us of all who copy
  * @nr:		number of channels claimed for it
  * @ch:		the channels
  */
@@ -263,9 +262,6 @@ struct dcbm_job {
 	unsigned long cpu_rate;
 	u64 start;
 	u64 now;
-	bool may_claim;
-	u64 unfinished;
-	unsigned long rate;
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
 };
@@ -444,7 +440,6 @@ bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns);
 /* copy.c */
 void dcbm_copy_job(struct dcbm_job *job);
 #if IS_ENABLED(CONFIG_KUNIT)
-void dcbm_add_up(struct dcbm_job *job);
 size_t dcbm_share(const struct dcbm_job *job, const struct dcbm_channel *ch);
 #endif
 void dcbm_copy_init(void);

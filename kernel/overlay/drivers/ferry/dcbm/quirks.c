@@ -64,8 +64,8 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.trust = DCBM_TRUST_RESULT,
 	},
 	{
-		.driver = "ae4dma", .depth = 28, .issue_each = true,
-		.done_means_idle = true, .trust = DCBM_TRUST_RESULT,
+		.driver = "ae4dma", .depth = 28, .done_means_idle = true,
+		.trust = DCBM_TRUST_RESULT,
 	},
 	/*
 	 * Loses an issue_pending while busy; has no synchronize. Calls back the
