@@ -21,8 +21,8 @@ from ferry.results import stats
 from ferry.results.document import CopySample, Row
 from ferry.vm import plugin
 
-#: Instructions in a microsecond of each CPU of the guest. A CPU then copies about 90 MB a second, so that an access to
-#: a register, which leaves the guest and takes 0.1 ms, costs as much as on a server: some 10 KB of a CPU's copy.
+#: Instructions in a microsecond of each CPU of the guest. A CPU then copies 93 to 100 MB a second, so that an access to
+#: a register, which leaves the guest and takes some 0.1 ms, costs as much as on a server: some 10 KB of a CPU's copy.
 MIPS = 32
 LIMIT_CPU = Path(__file__).with_name("limit_cpu.c")
 #: `batch_max_us` unless the options say otherwise: a batch is to have as many bytes as on a server with the default.
