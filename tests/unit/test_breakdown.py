@@ -17,6 +17,7 @@ from ferry import boards
 from ferry.bench.plan import Case, Choice, Plan, configs
 from ferry.errors import InfraError, UsageError
 from ferry.profile import breakdown, breakdown_events, breakdown_plugin, breakdown_rows, phases
+from ferry.profile.breakdown_method import Sample
 from ferry.results import formats, plots, table
 from ferry.results.compare import compare
 from ferry.results.document import SCHEMA, TOTAL, BreakdownRow, Document, label
@@ -113,6 +114,13 @@ def test_phases_that_do_not_add_up_to_the_clock_are_a_failure(tmp_path: Path) ->
     assert rows["off", "copy"]["samples"] == [] and rows["off", TOTAL]["median"] is None
     assert rows["off", TOTAL]["failures"][0]["reason"] == "the phases have 100 a page, the clock 102"
     assert not rows["off", "copy"]["failures"] and len(rows["off", TOTAL]["failures"]) == 10
+
+
+def test_reading_the_clock_weighs_where_a_move_has_one_page() -> None:
+    sample = Sample({"copy": 7335.0})
+    assert not breakdown_rows.differs(sample, 7335 * 1.01 + 75, pages=1)
+    assert breakdown_rows.differs(sample, 7335 * 1.01 + 75, pages=512)
+    assert breakdown_rows.differs(sample, 7335 * 1.01 + 175, pages=1)
 
 
 def test_a_guest_that_failed_has_failures_and_can_still_be_printed(tmp_path: Path) -> None:
