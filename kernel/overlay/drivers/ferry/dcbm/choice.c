@@ -52,7 +52,7 @@
 
 /**
  * struct dcbm_choice - the ways to copy batches of one class
- * @rate:	bytes per us of batches copied in each
+ * @rate:	bytes per ms of batches copied in each
  * @nr:		their numbers in this comparison
  * @nr_left:	batches for which the CPUs won since it was complete
  * @stamp:	in jiffies; when it began, or when its last trial ended
@@ -108,9 +108,9 @@ static bool dcbm_is_too_large(const struct dcbm_job *job,
 			      const struct dcbm_choice *choice)
 {
 	u64 rate = READ_ONCE(choice->rate[DCBM_BY_CPUS]) ?: job->cpu_rate;
-	u64 most = max(rate * job->batch->max_us, DCBM_MAX_TRANSFER);
+	u64 most = div_u64(rate * job->batch->max_us, USEC_PER_MSEC);
 
-	return job->batch->bytes > most;
+	return job->batch->bytes > max(most, DCBM_MAX_TRANSFER);
 }
 
 /* Are the channels expected to be slower than the CPUs, or is that unknown? */
@@ -207,7 +207,7 @@ static u64 dcbm_lost_ns(const struct dcbm_job *job,
 {
 	if (!dcbm_trials(choice, DCBM_BY_CPUS))
 		return 0;
-	return div64_u64(DCBM_LOST_TIMES * NSEC_PER_USEC * job->batch->bytes,
+	return div64_u64(DCBM_LOST_TIMES * NSEC_PER_MSEC * job->batch->bytes,
 			 READ_ONCE(choice->rate[DCBM_BY_CPUS]) ?: 1);
 }
 
@@ -307,7 +307,7 @@ static void dcbm_show_choice(struct seq_file *m, int nid, unsigned int helpers,
 		return;
 	seq_printf(m, "to node %d: channels=%u%s folios%s: ", nid, 1 << count,
 		   helpers ? " helpers" : "", dcbm_folio_names[folio]);
-	seq_printf(m, "CPUs %lu, channels %lu, both %lu bytes/us\n",
+	seq_printf(m, "CPUs %lu, channels %lu, both %lu bytes/ms\n",
 		   choice->rate[DCBM_BY_CPUS], choice->rate[DCBM_BY_CHANNELS],
 		   choice->rate[DCBM_BY_BOTH]);
 }

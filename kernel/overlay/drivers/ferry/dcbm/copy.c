@@ -16,15 +16,16 @@
  *
  * A channel claims its share of all bytes that are not copied yet, in
  * proportion to the expected rates (rates.c), less all that it has in flight.
- * So all copiers end at about the same time. Bytes in flight that their channel
- * is expected to have copied by now count as copied: otherwise the first
- * channel to end its transfer would claim for the others, which end soon after
- * it, and all would wait for that transfer. A share below DCBM_MIN_TRANSFER is
- * left to the CPUs, or to other channels if no CPU takes part. What a share
- * would then leave goes with it if that is less. A channel of which nothing is
- * known claims DCBM_MIN_TRANSFER. A wrong expectation costs little: a channel
- * that is faster claims again, and one that is slower delays the end by its
- * current transfer.
+ * So all copiers end at about the same time. That of the calling CPU is less by
+ * the time in which it gives channels their transfers, and copies nothing.
+ * Bytes in flight that their channel is expected to have copied by now count as
+ * copied: otherwise the first channel to end its transfer would claim for the
+ * others, which end soon after it, and all would wait for that transfer. A
+ * share below DCBM_MIN_TRANSFER is left to the CPUs, or to other channels if no
+ * CPU takes part. What a share would then leave goes with it if that is less. A
+ * channel of which nothing is known claims DCBM_MIN_TRANSFER. A wrong
+ * expectation costs little: a channel that is faster claims again, and one that
+ * is slower delays the end by its current transfer.
  *
  * If the calling CPU does not take part it sleeps while the channels copy. It
  * does take part if they are slower than itself, and if the job has none.
@@ -70,17 +71,8 @@
 /* A shorter wait costs less than going to sleep and waking up. */
 #define DCBM_SPIN_NS		(20 * NSEC_PER_USEC)
 
-/* Of each job the queue of its first channel's slot: they outlive channels. */
-static struct wait_queue_head dcbm_done[DCBM_MAX_CHANNELS];
-
-/* Bits: the state of a job is that of all its channels. */
-enum dcbm_state {
-	DCBM_IDLE = 0,
-	DCBM_QUEUE_FULL = BIT(0),
-	DCBM_WAITING = BIT(1),
-	/* The channel does not belong to the job any more. */
-	DCBM_GONE = BIT(2),
-};
+/* Of each job that of its first channel's slot: they outlive channels. */
+static struct dcbm_done dcbm_done[DCBM_MAX_CHANNELS];
 
 static u64 dcbm_timeout_ns(void)
 {
@@ -109,7 +101,7 @@ static u64 dcbm_limit_ns(const struct dcbm_job *job,
 	u64 ns = dcbm_timeout_ns();
 
 	if (!ns && ch->rate)
-		ns = clamp(div64_u64(DCBM_EXPECTED_TIMES * NSEC_PER_USEC *
+		ns = clamp(div64_u64(DCBM_EXPECTED_TIMES * NSEC_PER_MSEC *
 				     ch->claimed, ch->rate),
 			   DCBM_MIN_TIMEOUT_NS, most);
 	return ns ?: most;
@@ -123,7 +115,7 @@ static u64 dcbm_not_copied(const struct dcbm_job *job,
 
 	if (job->now > ch->copies_since)
 		copied = div64_u64(ch->rate * (job->now - ch->copies_since),
-				   NSEC_PER_USEC);
+				   NSEC_PER_MSEC);
 	return ch->claimed - min(ch->claimed, copied);
 }
 
@@ -132,16 +124,13 @@ VISIBLE_IF_KUNIT size_t dcbm_share(const struct dcbm_job *job,
 				   const struct dcbm_channel *ch)
 {
 	u64 left = ferry_unclaimed(job->claims), unfinished = left, share;
-	u64 all = dcbm_channels_rate(job);
 	unsigned int i;
 
 	if (!ch->rate || (dcbm_cpu_copies(job) && !job->cpu_rate))
 		return ch->claimed ? 0 : DCBM_MIN_TRANSFER;
-	if (dcbm_cpu_copies(job))
-		all += dcbm_cpus_rate(job);
 	for (i = 0; i < job->nr; i++)
 		unfinished += dcbm_not_copied(job, job->ch[i]);
-	share = div64_u64(unfinished * ch->rate, all);
+	share = div64_u64(unfinished * ch->rate, dcbm_job_rate(job));
 	share = share > ch->claimed ? share - ch->claimed : 0;
 	share = round_down(share, PAGE_SIZE);
 	/* Without the CPU the channels must copy everything. */
@@ -174,23 +163,24 @@ static void dcbm_not_mapped(struct dcbm_job *job,
 		WRITE_ONCE(job->batch->pairs[transfer->pair[i]].status, -EIO);
 }
 
-/* Give a channel its next transfer. Return false if there is none for it. */
-static bool dcbm_next_transfer(struct dcbm_job *job,
-			       struct dcbm_transfer *transfer)
+/* Give a channel its next transfer: DCBM_IDLE if there is none for it. */
+static enum dcbm_state dcbm_next_transfer(struct dcbm_job *job,
+					  struct dcbm_transfer *transfer)
 {
 	struct dcbm_channel *ch = transfer->ch;
 	size_t start, bytes = dcbm_share(job, ch);
+	bool submitted;
 	u64 limit;
 
 	bytes = ferry_claim(job->claims, bytes, true, &start);
 	if (!bytes)
-		return false;
+		return DCBM_IDLE;
 	transfer->begun = ktime_get_ns();
 	dcbm_fill(transfer, job->batch, start, bytes);
 	dcbm_spoil(transfer);
 	if (dcbm_map(transfer)) {
 		dcbm_not_mapped(job, transfer);
-		return false;
+		return DCBM_IDLE;
 	}
 	transfer->next = 0;
 	transfer->group_bytes = 0;
@@ -202,9 +192,10 @@ static bool dcbm_next_transfer(struct dcbm_job *job,
 	limit = dcbm_limit_ns(job, ch);
 	transfer->deadline = ktime_get_ns() + limit;
 	dcbm_count(DCBM_TRANSFERS, 1);
-	dcbm_submit_group(transfer, limit);
+	submitted = dcbm_submit_group(transfer, limit);
 	transfer->cpu_ns = ktime_get_ns() - transfer->begun;
-	return true;
+	job->channels_ns += transfer->cpu_ns;
+	return submitted ? DCBM_WAITING : DCBM_QUEUE_FULL;
 }
 
 /*
@@ -236,7 +227,7 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
 					  struct dcbm_transfer *transfer)
 {
-	/* Pairs with the release in dcbm_callback(). */
+	/* Pairs with the release in dcbm_desc_done(). */
 	if (!atomic_read_acquire(&transfer->pending))
 		return dcbm_advance(job, transfer);
 	if (job->now <= transfer->overdue)
@@ -258,9 +249,8 @@ static enum dcbm_state dcbm_give(struct dcbm_job *job, struct dcbm_channel *ch)
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (!transfer->busy && !ch->done_claiming &&
-		    !(ch->refused && ch->claimed) &&
-		    dcbm_next_transfer(job, transfer))
-			state |= DCBM_WAITING;
+		    !(ch->refused && ch->claimed))
+			state |= dcbm_next_transfer(job, transfer);
 	return state;
 }
 
@@ -285,41 +275,11 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 	}
 	if (ch->may_claim && dcbm_in_time(job)) {
 		ch->may_claim = false;
+		/* It takes time to give others their transfers. */
+		job->now = ktime_get_ns();
 		state |= dcbm_give(job, ch);
 	}
 	return state;
-}
-
-static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
-{
-	enum dcbm_state state, all = DCBM_IDLE;
-	unsigned int i = 0;
-
-	job->now = ktime_get_ns();
-	while (i < job->nr) {
-		state = dcbm_poll_channel(job, job->ch[i]);
-		if (state & DCBM_GONE) {
-			job->ch[i] = job->ch[--job->nr];
-			continue;
-		}
-		all |= state;
-		i++;
-	}
-	return all;
-}
-
-/* Has any transfer completed its group? */
-static bool dcbm_any_done(const struct dcbm_job *job)
-{
-	struct dcbm_transfer *transfer;
-	unsigned int i;
-
-	for (i = 0; i < job->nr; i++)
-		for (transfer = job->ch[i]->transfers;
-		     transfer < dcbm_transfers_end(job->ch[i]); transfer++)
-			if (transfer->busy && !atomic_read(&transfer->pending))
-				return true;
-	return false;
 }
 
 static u64 dcbm_first_overdue(const struct dcbm_job *job)
@@ -336,30 +296,65 @@ static u64 dcbm_first_overdue(const struct dcbm_job *job)
 	return first;
 }
 
+/* Groups that were ever complete. Pairs with a release in dcbm_desc_done(). */
+static int dcbm_nr_done(const struct dcbm_job *job)
+{
+	return atomic_read_acquire(&job->done->nr);
+}
+
+/*
+ * Look at all channels, if one has completed a group since the last look, or is
+ * overdue: the calling CPU asks after each chunk that it has copied, and a look
+ * at many channels costs a good part of a chunk.
+ */
+static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
+{
+	int nr_done = dcbm_nr_done(job);
+	unsigned int i = 0;
+
+	job->now = ktime_get_ns();
+	if (nr_done == job->nr_done && job->now <= job->look)
+		return job->state;
+	job->nr_done = nr_done;
+	job->state = DCBM_IDLE;
+	while (i < job->nr) {
+		enum dcbm_state state = dcbm_poll_channel(job, job->ch[i]);
+
+		if (state & DCBM_GONE) {
+			job->ch[i] = job->ch[--job->nr];
+			continue;
+		}
+		job->state |= state;
+		i++;
+	}
+	job->look = job->state & DCBM_QUEUE_FULL ? 0 : dcbm_first_overdue(job);
+	return job->state;
+}
+
 /* Wait until a group is complete or overdue. */
 static void dcbm_wait_for_channels(struct dcbm_job *job)
 {
 	u64 now = ktime_get_ns(), end = now + DCBM_SPIN_NS;
-	u64 overdue = dcbm_first_overdue(job);
 
-	while (!dcbm_any_done(job) && now < end) {
+	while (dcbm_nr_done(job) == job->nr_done && now < end) {
 		cpu_relax();
 		now = ktime_get_ns();
 	}
-	if (overdue > now)
-		wait_event_hrtimeout(*job->ch[0]->done, dcbm_any_done(job),
-				     ns_to_ktime(overdue - now + 1));
+	if (job->look > now)
+		wait_event_hrtimeout(job->done->wait,
+				     dcbm_nr_done(job) != job->nr_done,
+				     ns_to_ktime(job->look - now + 1));
 }
 
 /* Copy a chunk by the calling CPU. Return false if nothing is left. */
 static bool dcbm_cpu_step(struct dcbm_job *job)
 {
-	u64 start = ktime_get_ns();
 	size_t bytes = ferry_mtcopy_step(job->cpus);
 
 	if (!bytes)
 		return false;
-	dcbm_learn_cpu(job, bytes, ktime_get_ns() - start);
+	job->cpu_bytes += bytes;
+	job->cpu_ns = ktime_get_ns() - job->start - job->channels_ns;
 	cond_resched();
 	return true;
 }
@@ -377,6 +372,11 @@ void dcbm_copy_job(struct dcbm_job *job)
 	unsigned int i;
 
 	job->start = ktime_get_ns();
+	job->look = 0;
+	job->done = &dcbm_done[job->nr ? job->ch[0]->slot : 0];
+	job->cpu_bytes = 0;
+	job->cpu_ns = 0;
+	job->channels_ns = 0;
 	job->claims = ferry_mtcopy_start(job->cpus);
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
@@ -386,7 +386,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 		job->ch[i]->last_done = 0;
 		job->ch[i]->last_bytes = 0;
 		job->ch[i]->done_bytes = 0;
-		job->ch[i]->done = &dcbm_done[job->ch[0]->slot];
+		job->ch[i]->done = job->done;
 	}
 	do {
 		state = dcbm_poll_all(job);
@@ -396,9 +396,11 @@ void dcbm_copy_job(struct dcbm_job *job)
 			usleep_range(20, 50);
 		else if (state & DCBM_WAITING)
 			dcbm_wait_for_channels(job);
-	} while (state != DCBM_IDLE || (dcbm_cpu_copies(job) && job->nr &&
-					ferry_unclaimed(job->claims)));
+	} while (state != DCBM_IDLE ||
+		 (dcbm_cpu_copies(job) && ferry_unclaimed(job->claims)));
 	ferry_mtcopy_end(job->cpus);
+	if (job->cpu_bytes)
+		dcbm_learn_cpu(job);
 	dcbm_learn_batch(job, ktime_get_ns() - job->start);
 	dcbm_give_back(job);
 }
@@ -409,5 +411,5 @@ void dcbm_copy_init(void)
 	unsigned int i;
 
 	for (i = 0; i < DCBM_MAX_CHANNELS; i++)
-		init_waitqueue_head(&dcbm_done[i]);
+		init_waitqueue_head(&dcbm_done[i].wait);
 }

@@ -95,7 +95,7 @@ bool dcbm_all_done(const struct dcbm_channel *ch)
 
 	if (ch->lost)
 		return false;
-	/* Pairs with the release in dcbm_callback(). */
+	/* Pairs with the release in dcbm_desc_done(). */
 	for (transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (transfer->busy && atomic_read_acquire(&transfer->pending))

@@ -77,6 +77,16 @@ struct dcbm_quirks {
 struct dcbm_transfer;
 
 /**
+ * struct dcbm_done - the completed groups of a job
+ * @wait:	woken when one is complete
+ * @nr:		their number
+ */
+struct dcbm_done {
+	struct wait_queue_head wait;
+	atomic_t nr;
+};
+
+/**
  * struct dcbm_desc - one descriptor
  * @transfer:	its transfer
  * @src:	bus address of the source
@@ -162,8 +172,9 @@ struct dcbm_transfer {
  * @quirks:	quirks of its driver
  * @nid:	node that it is near, or NUMA_NO_NODE
  * @slot:	its index in the table of channels
- * @done:	woken when a group of a transfer is complete
- * @rate:	expected bytes per us in its job, 0 if unknown
+ * @done:	for groups of its transfers that are complete
+ * @rate:	expected bytes per ms in its job, 0 if unknown
+ * @cost:	expected bytes for which the CPU needs a ms, 0 if unknown
  * @claimed:	bytes of its transfers
  * @copies_since: in ns; when its oldest transfer began, or followed another
  * @may_claim:	its job began, or one of its transfers ended, since it was
@@ -197,8 +208,9 @@ struct dcbm_channel {
 	const struct dcbm_quirks *quirks;
 	int nid;
 	unsigned int slot;
-	struct wait_queue_head *done;
+	struct dcbm_done *done;
 	unsigned long rate;
+	unsigned long cost;
 	size_t claimed;
 	u64 copies_since;
 	bool may_claim;
@@ -234,6 +246,15 @@ enum dcbm_way {
 	DCBM_WAYS,
 };
 
+/* Bits: the state of a job is that of all its channels. */
+enum dcbm_state {
+	DCBM_IDLE = 0,
+	DCBM_QUEUE_FULL = BIT(0),
+	DCBM_WAITING = BIT(1),
+	/* The channel does not belong to the job any more. */
+	DCBM_GONE = BIT(2),
+};
+
 /**
  * struct dcbm_job - a batch being copied
  * @batch:	the batch
@@ -244,9 +265,17 @@ enum dcbm_way {
  * @measured:	to measure that way
  * @choice:	rates that the batch is a sample of, or NULL
  * @lost_ns:	time after which channels that are compared have lost, or 0
- * @cpu_rate:	expected bytes per us of the CPUs, 0 if unknown
+ * @cpu_rate:	expected bytes per ms of the CPUs, 0 if unknown
+ * @cpu_bytes:	bytes that the calling CPU has copied
+ * @cpu_ns:	time from @start until it had, without @channels_ns
+ * @channels_ns: time that it has spent on the channels' transfers
  * @start:	in ns; when the copy began
  * @now:	in ns; when the channels were looked at last
+ * @look:	in ns; when they must be looked at, though none has completed a
+ *		group
+ * @nr_done:	groups that were complete at the last look
+ * @state:	the result of the last look
+ * @done:	its completed groups
  * @nr:		number of channels claimed for it
  * @ch:		the channels
  */
@@ -260,8 +289,15 @@ struct dcbm_job {
 	struct dcbm_choice *choice;
 	u64 lost_ns;
 	unsigned long cpu_rate;
+	size_t cpu_bytes;
+	u64 cpu_ns;
+	u64 channels_ns;
 	u64 start;
 	u64 now;
+	u64 look;
+	int nr_done;
+	enum dcbm_state state;
+	struct dcbm_done *done;
 	unsigned int nr;
 	struct dcbm_channel *ch[DCBM_MAX_CHANNELS];
 };
@@ -374,10 +410,11 @@ bool dcbm_engine_is_tried(const struct dcbm_engine *engine);
 void dcbm_engine_failed(struct dcbm_engine *engine, const char *why);
 void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 		const struct dcbm_sample *sample);
-void dcbm_learn_cpu(struct dcbm_job *job, size_t bytes, u64 ns);
+void dcbm_learn_cpu(const struct dcbm_job *job);
 void dcbm_expect(struct dcbm_job *job);
 unsigned long dcbm_channels_rate(const struct dcbm_job *job);
 unsigned long dcbm_cpus_rate(const struct dcbm_job *job);
+unsigned long dcbm_job_rate(const struct dcbm_job *job);
 bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch);
 unsigned int dcbm_folio_class(const struct dcbm_job *job);
 unsigned int dcbm_count_class(unsigned int nr);

@@ -4,10 +4,11 @@
  *
  * An engine is a device with DMA channels. Every transfer that completes is a
  * sample of two rates of its engine: the bytes that a channel copies in a
- * microsecond, from the claim to the completion, and the bytes for which the
- * CPU spends a microsecond on mapping, submitting, unmapping and verifying. The
- * CPU's own rate is learned from the chunks that the calling CPU copies, for
- * each node of destinations.
+ * millisecond, from the claim to the completion, and the bytes for which the
+ * CPU spends a millisecond on mapping, submitting, unmapping and verifying. The
+ * rate of the calling CPU is learned from its part of each batch, for each node
+ * of destinations: in all the time that it has for that, because interrupts
+ * come between chunks, too.
  *
  * The rates depend on how many channels of the engine work at the same time,
  * because they may share its bandwidth, on the size of the folios, because each
@@ -53,8 +54,8 @@
 
 /**
  * struct dcbm_rate - learned rates
- * @copy:	bytes per us of a channel, 0 if unknown
- * @cpu:	bytes per us of CPU time
+ * @copy:	bytes per ms of a channel, 0 if unknown
+ * @cpu:	bytes per ms of CPU time
  * @stamp:	in jiffies; when they were confirmed
  */
 struct dcbm_rate {
@@ -84,7 +85,7 @@ struct dcbm_engine {
 };
 
 static struct dcbm_engine dcbm_engines[DCBM_MAX_CHANNELS];
-/* Bytes per us of one CPU, to each node; 0 if unknown. */
+/* Bytes per ms of one CPU, to each node; 0 if unknown. */
 static struct dcbm_rate dcbm_cpu_rates[MAX_NUMNODES];
 
 /**
@@ -217,13 +218,13 @@ static struct dcbm_rate *dcbm_rates_of(const struct dcbm_job *job,
 
 /**
  * dcbm_average() - add a sample to a running mean
- * @rate:	the mean in bytes per us, 0 before the first sample
+ * @rate:	the mean in bytes per ms, 0 before the first sample
  * @bytes:	size of the copy
  * @ns:		its time
  */
 void dcbm_average(unsigned long *rate, size_t bytes, u64 ns)
 {
-	unsigned long now = max(div64_u64(bytes * NSEC_PER_USEC, ns ?: 1), 1);
+	unsigned long now = max(div64_u64(bytes * NSEC_PER_MSEC, ns ?: 1), 1);
 	unsigned long old = READ_ONCE(*rate);
 
 	WRITE_ONCE(*rate, old ? (3 * old + now) / 4 : now);
@@ -266,19 +267,17 @@ void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 }
 
 /**
- * dcbm_learn_cpu() - learn from a chunk that the calling CPU copied
+ * dcbm_learn_cpu() - learn from the calling CPU's part of a batch
  * @job:	the job
- * @bytes:	size of the chunk
- * @ns:		time of the copy
  *
  * Context: any.
  */
-void dcbm_learn_cpu(struct dcbm_job *job, size_t bytes, u64 ns)
+void dcbm_learn_cpu(const struct dcbm_job *job)
 {
 	struct dcbm_rate *rate = &dcbm_cpu_rates[job->batch->dst_nid];
 
 	dcbm_confirm(rate);
-	dcbm_average(&rate->copy, bytes, ns);
+	dcbm_average(&rate->copy, job->cpu_bytes, job->cpu_ns);
 }
 
 /*
@@ -319,6 +318,7 @@ void dcbm_expect(struct dcbm_job *job)
 		rate = dcbm_lookup(job, ch->engine,
 				   job->batch->bytes / job->nr);
 		ch->rate = rate ? READ_ONCE(rate->copy) : 0;
+		ch->cost = rate ? READ_ONCE(rate->cpu) : 0;
 	}
 }
 
@@ -337,6 +337,28 @@ unsigned long dcbm_channels_rate(const struct dcbm_job *job)
 unsigned long dcbm_cpus_rate(const struct dcbm_job *job)
 {
 	return job->cpu_rate * (1 + ferry_mtcopy_nr_helpers(job->cpus));
+}
+
+/**
+ * dcbm_job_rate() - the expected rate of all that copy a job's batch
+ * @job: the job
+ *
+ * While the calling CPU gives channels their transfers it copies nothing.
+ *
+ * Context: any.
+ */
+unsigned long dcbm_job_rate(const struct dcbm_job *job)
+{
+	unsigned long rate = dcbm_channels_rate(job);
+	u64 lost = 0;
+	unsigned int i;
+
+	if (!dcbm_cpu_copies(job))
+		return rate;
+	for (i = 0; i < job->nr; i++)
+		lost += div64_u64((u64)job->cpu_rate * job->ch[i]->rate,
+				  job->ch[i]->cost ?: ULONG_MAX);
+	return rate + dcbm_cpus_rate(job) - min(lost, job->cpu_rate);
 }
 
 /**
@@ -377,7 +399,7 @@ static void dcbm_show_rate(struct seq_file *m, const struct dcbm_engine *engine,
 		return;
 	seq_printf(m, "  channels=%u folios%s transfers%s: ", 1 << count,
 		   dcbm_folio_names[folio], sizes[size]);
-	seq_printf(m, "%lu bytes/us, %lu bytes/us of CPU time\n", rate->copy,
+	seq_printf(m, "%lu bytes/ms, %lu bytes/ms of CPU time\n", rate->copy,
 		   rate->cpu);
 }
 
@@ -400,7 +422,7 @@ void dcbm_show_engines(struct seq_file *m)
 
 	for_each_online_node(nid)
 		if (dcbm_is_known(&dcbm_cpu_rates[nid]))
-			seq_printf(m, "cpu to node %d: %lu bytes/us\n", nid,
+			seq_printf(m, "cpu to node %d: %lu bytes/ms\n", nid,
 				   dcbm_cpu_rates[nid].copy);
 	for (engine = dcbm_engines;
 	     engine < dcbm_engines + DCBM_MAX_CHANNELS; engine++) {

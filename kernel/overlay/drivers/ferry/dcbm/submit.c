@@ -14,8 +14,10 @@
  * Callbacks may come from hard interrupts, in any order, late, or never. They
  * only touch their descriptor and the @pending of their transfer. The decrement
  * is their last access to the channel, and releases their earlier stores to the
- * CPU that reads 0 there. Then they wake the task that copies the batch, by a
- * wait queue that outlives the channel.
+ * CPU that reads 0 there. Then they count the group as complete and wake the
+ * task that copies the batch, by a counter and a wait queue that outlive the
+ * channel. The increment releases the decrement: a task that sees the count
+ * looks at the channels once, and must find the 0 then.
  *
  * Locking: dcbm takes no lock here. Between prep() and submit() it calls
  * nothing else, because some drivers hold a lock of their own there.
@@ -28,11 +30,23 @@
 
 #include "internal.h"
 
+/* One descriptor less to wait for. The last access to the channel. */
+static void dcbm_desc_done(struct dcbm_transfer *transfer)
+{
+	struct dcbm_done *done = transfer->ch->done;
+
+	/* Pairs with the acquire in dcbm_poll_transfer() and that in hung.c. */
+	if (atomic_dec_return_release(&transfer->pending))
+		return;
+	/* Pairs with the acquire in dcbm_nr_done(). */
+	(void)atomic_inc_return_release(&done->nr);
+	wake_up(&done->wait);
+}
+
 static void dcbm_callback(void *param, const struct dmaengine_result *result)
 {
 	struct dcbm_desc *desc = param;
 	struct dcbm_transfer *transfer = desc->transfer;
-	struct wait_queue_head *done = transfer->ch->done;
 	bool failed = result && result->result != DMA_TRANS_NOERROR;
 
 	/*
@@ -46,12 +60,7 @@ static void dcbm_callback(void *param, const struct dmaengine_result *result)
 	if (cmpxchg(&desc->status, -EINPROGRESS, failed ? -EIO : 0) !=
 	    -EINPROGRESS)
 		return;
-	/*
-	 * Pairs with the acquire in dcbm_poll_transfer() and that in hung.c.
-	 * The last access to the channel.
-	 */
-	if (!atomic_dec_return_release(&transfer->pending))
-		wake_up(done);
+	dcbm_desc_done(transfer);
 }
 
 static noinline struct dma_async_tx_descriptor *
@@ -84,7 +93,7 @@ static bool dcbm_submit(struct dcbm_channel *ch, struct dcbm_desc *desc,
 	 */
 	if (dma_submit_error(dmaengine_submit(tx)) &&
 	    cmpxchg(&desc->status, -EINPROGRESS, -EIO) == -EINPROGRESS)
-		atomic_dec(&desc->transfer->pending);
+		dcbm_desc_done(desc->transfer);
 	if (ch->quirks->issue_each)
 		dma_async_issue_pending(ch->chan);
 	return true;

@@ -39,6 +39,7 @@
  * @nr_done:	of those, completed
  * @nr_preps:	calls of its prep
  * @nr_issues:	calls of its issue_pending
+ * @fails:	it fails to submit a descriptor
  * @room:	if not 0, descriptors that it completes at a time
  * @result:	of the descriptors that it completes
  * @prep:	called by prep; false to refuse the descriptor
@@ -54,6 +55,7 @@ struct fake_engine {
 	unsigned int nr_done;
 	unsigned int nr_preps;
 	unsigned int nr_issues;
+	bool fails;
 	unsigned int room;
 	enum dmaengine_tx_result result;
 	bool (*prep)(struct fake_engine *engine);
@@ -72,6 +74,8 @@ static struct fake_engine *to_fake_engine(struct dma_chan *chan)
 
 static dma_cookie_t fake_submit(struct dma_async_tx_descriptor *tx)
 {
+	if (to_fake_engine(tx->chan)->fails)
+		return -EIO;
 	to_fake_engine(tx->chan)->nr++;
 	return dma_cookie_assign(tx);
 }
@@ -233,7 +237,7 @@ static struct dcbm_job *fake_job(struct kunit *test, struct ferry_batch *batch,
 	dcbm_claim(job, 1);
 	KUNIT_ASSERT_EQ(test, job->nr, 1);
 	dcbm_expect(job);
-	job->ch[0]->rate = rate;
+	job->ch[0]->rate = rate * USEC_PER_MSEC;
 	return job;
 }
 
@@ -320,7 +324,7 @@ static void dcbm_share_counts_progress(struct kunit *test)
 		.ch = { &idle, &busy },
 		.nr = 2,
 	};
-	u64 end = SZ_1M / 100 * NSEC_PER_USEC;
+	u64 end = SZ_1M / 100 * NSEC_PER_MSEC;
 	struct ferry_claims claims;
 
 	job.batch = fake_batch(test, SZ_512K / PAGE_SIZE, PAGE_SIZE);
@@ -333,6 +337,45 @@ static void dcbm_share_counts_progress(struct kunit *test)
 	KUNIT_EXPECT_LE(test, dcbm_share(&job, &idle), SZ_256K + PAGE_SIZE);
 	/* Nor does a channel that ought to have ended. */
 	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &busy), 0);
+}
+
+/* A CPU that spends its time on channels copies nothing. */
+static void dcbm_share_counts_cost(struct kunit *test)
+{
+	struct dcbm_channel ch = { .rate = 100 };
+	struct dcbm_job job = {
+		.way = DCBM_BY_BOTH,
+		.cpu_rate = 100,
+		.ch = { &ch },
+		.nr = 1,
+	};
+	struct ferry_claims claims;
+
+	job.batch = fake_batch(test, 1, SZ_1M);
+	job.cpus = ferry_mtcopy_begin(job.batch, 0);
+	KUNIT_ASSERT_NOT_NULL(test, job.cpus);
+	ferry_claims_init(&claims, job.batch);
+	job.claims = &claims;
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &ch), SZ_512K);
+	ch.cost = 2 * ch.rate;
+	KUNIT_EXPECT_GE(test, dcbm_share(&job, &ch), SZ_1M / 3 * 2 - PAGE_SIZE);
+	KUNIT_EXPECT_LE(test, dcbm_share(&job, &ch), SZ_1M / 3 * 2 + PAGE_SIZE);
+	ch.cost = ch.rate / 2;
+	KUNIT_EXPECT_EQ(test, dcbm_share(&job, &ch), SZ_1M);
+	ferry_mtcopy_end(job.cpus);
+}
+
+/* A slow engine's rate is learned as exactly as a fast one's. */
+static void dcbm_learns_slow_rates(struct kunit *test)
+{
+	unsigned long rate = 0, now = 0;
+	unsigned int i;
+
+	dcbm_average(&rate, 18 * USEC_PER_MSEC, NSEC_PER_MSEC);
+	dcbm_average(&now, 20 * USEC_PER_MSEC, NSEC_PER_MSEC);
+	for (i = 0; i < 32; i++)
+		dcbm_average(&rate, 20 * USEC_PER_MSEC, NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, 100 * rate, 99 * now);
 }
 
 /* A share is not rounded so that a few pages are left. */
@@ -451,6 +494,27 @@ static void dcbm_late_after_a_refusal(struct kunit *test)
 	fake_expect_blameless(test, job);
 }
 
+static bool fake_refuse_later(struct fake_engine *engine)
+{
+	return engine->nr_preps < 2 || engine->nr_preps > 4;
+}
+
+/* Nor is the next descriptor offered only after the time of an earlier one. */
+static void dcbm_asks_again_soon(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_2M);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+	u64 begin = ktime_get_ns();
+
+	engine->prep = fake_refuse_later;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_LT(test, ktime_get_ns() - begin,
+			FAKE_TIMEOUT_MS * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, engine->nr_preps, 4);
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+}
+
 static bool fake_has_room(struct fake_engine *engine)
 {
 	return engine->nr - engine->nr_done < engine->room;
@@ -492,7 +556,7 @@ static void dcbm_learns_from_turns(struct kunit *test)
 	dcbm_copy_job(job);
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 	KUNIT_EXPECT_LT(test, job->ch[0]->rate,
-			5 * bytes * NSEC_PER_USEC / FAKE_GROUP_NS / 4);
+			5 * bytes * NSEC_PER_MSEC / FAKE_GROUP_NS / 4);
 }
 
 static bool fake_refuse(struct fake_engine *engine)
@@ -512,6 +576,22 @@ static void dcbm_refuser_rests(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EAGAIN);
 	KUNIT_EXPECT_EQ(test, fake_count(DCBM_PREP_FAILURES), refused + 1);
 	KUNIT_EXPECT_EQ(test, fake_count(DCBM_CHANNELS_HUNG), fake_hung);
+	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
+}
+
+/* A descriptor that fails at once is not waited for. */
+static void dcbm_failure_is_seen(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ioatdma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_64K);
+	struct dcbm_job *job = fake_job(test, batch, 0);
+	u64 begin = ktime_get_ns();
+
+	engine->fails = true;
+	dcbm_copy_job(job);
+	KUNIT_EXPECT_LT(test, ktime_get_ns() - begin,
+			FAKE_TIMEOUT_MS * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, -EIO);
 	KUNIT_EXPECT_TRUE(test, dcbm_engine_rests(job->ch[0]->engine));
 }
 
@@ -631,7 +711,7 @@ static void dcbm_learns_no_interval_of_looks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, engine->nr_issues, 2);
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 	KUNIT_EXPECT_LE(test, job->ch[0]->rate,
-			batch->bytes / (FAKE_TIMEOUT_MS / 5 * USEC_PER_MSEC));
+			batch->bytes / (FAKE_TIMEOUT_MS / 5));
 }
 
 /* A batch that tries an engine after its rest is not left to the CPUs. */
@@ -672,7 +752,7 @@ static void dcbm_stops_if_not_mapped(struct kunit *test)
 	batch = fake_batch(test, 2, SZ_2M);
 	job = fake_job(test, batch, 0);
 	/* So fast that the CPUs can copy the batch in its time */
-	job->cpu_rate = batch->bytes / batch->max_us * 2;
+	job->cpu_rate = batch->bytes * 2 * USEC_PER_MSEC / batch->max_us;
 	dcbm_choose(job);
 	KUNIT_EXPECT_NOT_NULL(test, job->choice);
 	kunit_activate_static_stub(test, dcbm_map, fake_map);
@@ -740,7 +820,7 @@ static struct dcbm_job *fake_comparison(struct kunit *test)
 	struct dcbm_job *job;
 
 	job = fake_job(test, fake_batch(test, 16, PAGE_SIZE), 1000);
-	job->cpu_rate = 500;
+	job->cpu_rate = 500 * USEC_PER_MSEC;
 	dcbm_choices_forget();
 	return job;
 }
@@ -945,14 +1025,18 @@ static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_has_two_transfers),
 	KUNIT_CASE(dcbm_leaves_no_rest),
 	KUNIT_CASE(dcbm_share_counts_progress),
+	KUNIT_CASE(dcbm_share_counts_cost),
+	KUNIT_CASE(dcbm_learns_slow_rates),
 	KUNIT_CASE(dcbm_claims_pages),
 	KUNIT_CASE(dcbm_late_before_the_issue),
 	KUNIT_CASE(dcbm_late_between_groups),
 	KUNIT_CASE(dcbm_late_interrupt),
 	KUNIT_CASE(dcbm_late_after_a_refusal),
+	KUNIT_CASE(dcbm_asks_again_soon),
 	KUNIT_CASE(dcbm_short_queue),
 	KUNIT_CASE(dcbm_learns_from_turns),
 	KUNIT_CASE(dcbm_refuser_rests),
+	KUNIT_CASE(dcbm_failure_is_seen),
 	KUNIT_CASE(dcbm_silent_device_hangs),
 	KUNIT_CASE(dcbm_hung_channel_is_kept),
 	KUNIT_CASE(dcbm_hung_channel_outlasts_shutdown),
