@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each ./ferry command of the documents is one that the tool's own parser accepts."""
+"""Each ./ferry command of the documents is one that the tool's own parser accepts, and what they name exists."""
 
 from __future__ import annotations
 
@@ -76,3 +76,13 @@ def test_a_command_of_another_day_is_seen(capsys: pytest.CaptureFixture[str]) ->
     assert found == [["boot", "--board", "x86-numa", "uname |\nwc"], ["tree", "DIR"]]
     parser = cli.build_parser()
     assert [bool(refusal(words, parser, capsys)) for words in found] == [False, True]
+
+
+def test_each_kernel_doc_block_exists() -> None:
+    overlay = paths.repo_root() / "kernel" / "overlay"
+    block = re.compile(r"^\.\. kernel-doc:: (\S+)\n\s+:doc: (.+)$", re.MULTILINE)
+    named = [found for document in sorted((overlay / "Documentation").rglob("*.rst"))
+             for found in block.findall(document.read_text())]
+    assert len(named) > 10
+    assert not [f"{source}: {title}" for source, title in named
+                if f" * DOC: {title}\n" not in (overlay / source).read_text()]

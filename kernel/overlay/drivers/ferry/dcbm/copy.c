@@ -169,7 +169,6 @@ static enum dcbm_state dcbm_next_transfer(struct dcbm_job *job,
 {
 	struct dcbm_channel *ch = transfer->ch;
 	size_t start, bytes = dcbm_share(job, ch);
-	bool submitted;
 	u64 limit;
 
 	bytes = ferry_claim(job->claims, bytes, true, &start);
@@ -191,11 +190,10 @@ static enum dcbm_state dcbm_next_transfer(struct dcbm_job *job,
 	ch->claimed += bytes;
 	limit = dcbm_limit_ns(job, ch);
 	transfer->deadline = ktime_get_ns() + limit;
-	dcbm_count(DCBM_TRANSFERS, 1);
-	submitted = dcbm_submit_group(transfer, limit);
 	transfer->cpu_ns = ktime_get_ns() - transfer->begun;
-	job->channels_ns += transfer->cpu_ns;
-	return submitted ? DCBM_WAITING : DCBM_QUEUE_FULL;
+	dcbm_count(DCBM_TRANSFERS, 1);
+	return dcbm_submit_group(transfer, limit) ? DCBM_WAITING :
+						    DCBM_QUEUE_FULL;
 }
 
 /*
@@ -273,10 +271,12 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 			return DCBM_GONE;
 		}
 	}
-	if (ch->may_claim && dcbm_in_time(job)) {
+	if (!ch->may_claim)
+		return state;
+	/* It takes time to give others their transfers. */
+	job->now = ktime_get_ns();
+	if (dcbm_in_time(job)) {
 		ch->may_claim = false;
-		/* It takes time to give others their transfers. */
-		job->now = ktime_get_ns();
 		state |= dcbm_give(job, ch);
 	}
 	return state;
@@ -310,9 +310,10 @@ static int dcbm_nr_done(const struct dcbm_job *job)
 static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 {
 	int nr_done = dcbm_nr_done(job);
+	u64 begin = ktime_get_ns();
 	unsigned int i = 0;
 
-	job->now = ktime_get_ns();
+	job->now = begin;
 	if (nr_done == job->nr_done && job->now <= job->look)
 		return job->state;
 	job->nr_done = nr_done;
@@ -328,6 +329,7 @@ static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 		i++;
 	}
 	job->look = job->state & DCBM_QUEUE_FULL ? 0 : dcbm_first_overdue(job);
+	job->other_ns += ktime_get_ns() - begin;
 	return job->state;
 }
 
@@ -354,7 +356,7 @@ static bool dcbm_cpu_step(struct dcbm_job *job)
 	if (!bytes)
 		return false;
 	job->cpu_bytes += bytes;
-	job->cpu_ns = ktime_get_ns() - job->start - job->channels_ns;
+	job->cpu_ns = ktime_get_ns() - job->start - job->other_ns;
 	cond_resched();
 	return true;
 }
@@ -376,8 +378,8 @@ void dcbm_copy_job(struct dcbm_job *job)
 	job->done = &dcbm_done[job->nr ? job->ch[0]->slot : 0];
 	job->cpu_bytes = 0;
 	job->cpu_ns = 0;
-	job->channels_ns = 0;
 	job->claims = ferry_mtcopy_start(job->cpus);
+	job->other_ns = ktime_get_ns() - job->start;
 	for (i = 0; i < job->nr; i++) {
 		job->ch[i]->claimed = 0;
 		job->ch[i]->may_claim = true;

@@ -79,7 +79,7 @@ struct dcbm_transfer;
 /**
  * struct dcbm_done - the completed groups of a job
  * @wait:	woken when one is complete
- * @nr:		their number
+ * @nr:		how often one was
  */
 struct dcbm_done {
 	struct wait_queue_head wait;
@@ -267,13 +267,13 @@ enum dcbm_state {
  * @lost_ns:	time after which channels that are compared have lost, or 0
  * @cpu_rate:	expected bytes per ms of the CPUs, 0 if unknown
  * @cpu_bytes:	bytes that the calling CPU has copied
- * @cpu_ns:	time from @start until it had, without @channels_ns
- * @channels_ns: time that it has spent on the channels' transfers
+ * @cpu_ns:	time that it needed for them
+ * @other_ns:	time that it has spent on helpers and on channels
  * @start:	in ns; when the copy began
- * @now:	in ns; when the channels were looked at last
+ * @now:	in ns; when the last look began, or came to the channel
  * @look:	in ns; when they must be looked at, though none has completed a
  *		group
- * @nr_done:	groups that were complete at the last look
+ * @nr_done:	the number in @done at the last look
  * @state:	the result of the last look
  * @done:	its completed groups
  * @nr:		number of channels claimed for it
@@ -291,7 +291,7 @@ struct dcbm_job {
 	unsigned long cpu_rate;
 	size_t cpu_bytes;
 	u64 cpu_ns;
-	u64 channels_ns;
+	u64 other_ns;
 	u64 start;
 	u64 now;
 	u64 look;

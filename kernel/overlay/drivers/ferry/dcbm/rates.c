@@ -263,6 +263,7 @@ void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
 	dcbm_average(&rate->cpu, sample->bytes, sample->cpu_ns);
 	dcbm_average(&rate->copy, sample->done, sample->ns);
 	ch->rate = READ_ONCE(rate->copy);
+	ch->cost = READ_ONCE(rate->cpu);
 	dcbm_engine_worked(ch->engine);
 }
 
