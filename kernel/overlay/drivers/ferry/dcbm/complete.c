@@ -288,6 +288,7 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
 	} else {
 		dcbm_engine_failed(ch->engine, "errors");
 	}
+	job->other_ns += ktime_get_ns() - start;
 	ch->lost = !bitmap_empty(transfer->in_flight, DCBM_MAX_SEGMENTS);
 	transfer->busy = ch->lost;
 	return !ch->lost;

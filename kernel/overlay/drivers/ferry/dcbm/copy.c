@@ -163,13 +163,25 @@ static void dcbm_not_mapped(struct dcbm_job *job,
 		WRITE_ONCE(job->batch->pairs[transfer->pair[i]].status, -EIO);
 }
 
+/* Submit the next group, and take its time for none of the CPU's copy. */
+static bool dcbm_submit_next_group(struct dcbm_job *job,
+				   struct dcbm_transfer *transfer)
+{
+	u64 limit = dcbm_limit_ns(job, transfer->ch), begin = ktime_get_ns();
+	bool submitted = dcbm_submit_group(transfer, limit);
+	u64 ns = ktime_get_ns() - begin;
+
+	transfer->cpu_ns += ns;
+	job->other_ns += ns;
+	return submitted;
+}
+
 /* Give a channel its next transfer: DCBM_IDLE if there is none for it. */
 static enum dcbm_state dcbm_next_transfer(struct dcbm_job *job,
 					  struct dcbm_transfer *transfer)
 {
 	struct dcbm_channel *ch = transfer->ch;
 	size_t start, bytes = dcbm_share(job, ch);
-	u64 limit;
 
 	bytes = ferry_claim(job->claims, bytes, true, &start);
 	if (!bytes)
@@ -188,12 +200,12 @@ static enum dcbm_state dcbm_next_transfer(struct dcbm_job *job,
 	if (!ch->claimed)
 		ch->copies_since = transfer->begun;
 	ch->claimed += bytes;
-	limit = dcbm_limit_ns(job, ch);
-	transfer->deadline = ktime_get_ns() + limit;
+	transfer->deadline = ktime_get_ns() + dcbm_limit_ns(job, ch);
 	transfer->cpu_ns = ktime_get_ns() - transfer->begun;
+	job->other_ns += transfer->cpu_ns;
 	dcbm_count(DCBM_TRANSFERS, 1);
-	return dcbm_submit_group(transfer, limit) ? DCBM_WAITING :
-						    DCBM_QUEUE_FULL;
+	return dcbm_submit_next_group(job, transfer) ? DCBM_WAITING :
+						       DCBM_QUEUE_FULL;
 }
 
 /*
@@ -206,12 +218,11 @@ static enum dcbm_state dcbm_advance(struct dcbm_job *job,
 {
 	bool late = job->now > transfer->deadline;
 	bool cut = transfer->next && (late || dcbm_has_lost(job));
-	u64 limit = dcbm_limit_ns(job, transfer->ch);
 
 	transfer->ch->done_bytes += transfer->group_bytes;
 	transfer->group_bytes = 0;
 	if (transfer->next < transfer->nr_descs && !cut) {
-		if (dcbm_submit_group(transfer, limit))
+		if (dcbm_submit_next_group(job, transfer))
 			return DCBM_WAITING;
 		if (!late)
 			return DCBM_QUEUE_FULL;
@@ -310,10 +321,9 @@ static int dcbm_nr_done(const struct dcbm_job *job)
 static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 {
 	int nr_done = dcbm_nr_done(job);
-	u64 begin = ktime_get_ns();
 	unsigned int i = 0;
 
-	job->now = begin;
+	job->now = ktime_get_ns();
 	if (nr_done == job->nr_done && job->now <= job->look)
 		return job->state;
 	job->nr_done = nr_done;
@@ -329,7 +339,6 @@ static enum dcbm_state dcbm_poll_all(struct dcbm_job *job)
 		i++;
 	}
 	job->look = job->state & DCBM_QUEUE_FULL ? 0 : dcbm_first_overdue(job);
-	job->other_ns += ktime_get_ns() - begin;
 	return job->state;
 }
 

@@ -25,8 +25,8 @@
 /* Segments of one transfer. */
 #define DCBM_MAX_SEGMENTS	FERRY_BATCH_FOLIOS
 /*
- * Longest descriptor: below every known engine's limit, and long enough that
- * its setup cost is small beside the copy.
+ * Longest descriptor, unless a driver's quirks have another: within the limit
+ * of every known engine.
  */
 #define DCBM_MAX_LEN		SZ_1M
 /* Longest transfer and size of an IOVA window. */
@@ -52,6 +52,7 @@ enum dcbm_trust {
  * struct dcbm_quirks - quirks of a DMA engine driver
  * @driver:	name of the driver; NULL in the row for unlisted drivers
  * @depth:	maximum number of descriptors in flight on one channel
+ * @max_len:	longest descriptor, if not DCBM_MAX_LEN
  * @issue_each:	call issue_pending after each submit, not once a group
  * @release_waits: the driver's release waits for the device, even for ever; it
  *		has a device_release, so the reference may be kept
@@ -66,6 +67,7 @@ enum dcbm_trust {
 struct dcbm_quirks {
 	const char *driver;
 	unsigned int depth;
+	unsigned int max_len;
 	bool issue_each;
 	bool release_waits;
 	bool late_desc_use;
@@ -268,7 +270,7 @@ enum dcbm_state {
  * @cpu_rate:	expected bytes per ms of the CPUs, 0 if unknown
  * @cpu_bytes:	bytes that the calling CPU has copied
  * @cpu_ns:	time that it needed for them
- * @other_ns:	time that it has spent on helpers and on channels
+ * @other_ns:	time that it has spent on helpers and on transfers
  * @start:	in ns; when the copy began
  * @now:	in ns; when the last look began, or came to the channel
  * @look:	in ns; when they must be looked at, though none has completed a

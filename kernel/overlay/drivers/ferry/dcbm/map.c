@@ -288,6 +288,7 @@ static void dcbm_build_descs(struct dcbm_transfer *transfer)
 {
 	struct dcbm_cursor src = { .sg = transfer->src };
 	struct dcbm_cursor dst = { .sg = transfer->dst };
+	size_t max_len = transfer->ch->quirks->max_len ?: DCBM_MAX_LEN;
 	struct dcbm_desc *desc = NULL;
 	unsigned int i;
 
@@ -307,7 +308,7 @@ static void dcbm_build_descs(struct dcbm_transfer *transfer)
 		/* Extend the last descriptor if both sides are contiguous. */
 		if (desc && desc->src + desc->len == from &&
 		    desc->dst + desc->len == to &&
-		    desc->len + len <= DCBM_MAX_LEN) {
+		    desc->len + len <= max_len) {
 			desc->len += len;
 			desc->nr++;
 			continue;

@@ -50,22 +50,23 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.aborted_means_idle = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
-	 * Both report errors, since a series that this driver stands on.
+	 * Both report errors, since a series that this driver stands on. The
+	 * length of a descriptor has 32 bits; each takes an interrupt.
 	 *
 	 * ptdma starts one command after the other. An interrupt is asked for
 	 * by queue, not by descriptor, so each descriptor must ask for one.
 	 * terminate_all() frees the descriptors while the queue runs.
 	 *
-	 * ae4dma has a ring of 32 descriptors, each of which interrupts. It
-	 * completes what its device has left behind.
+	 * ae4dma has a ring of 32 descriptors. It completes what its device has
+	 * left behind.
 	 */
 	{
-		.driver = "ptdma", .depth = 64, .issue_each = true,
-		.trust = DCBM_TRUST_RESULT,
+		.driver = "ptdma", .depth = 64, .max_len = SZ_2M,
+		.issue_each = true, .trust = DCBM_TRUST_RESULT,
 	},
 	{
-		.driver = "ae4dma", .depth = 28, .done_means_idle = true,
-		.trust = DCBM_TRUST_RESULT,
+		.driver = "ae4dma", .depth = 28, .max_len = SZ_2M,
+		.done_means_idle = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
 	 * Loses an issue_pending while busy; has no synchronize. Calls back the

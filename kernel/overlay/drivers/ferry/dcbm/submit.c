@@ -168,7 +168,6 @@ bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns)
 	unsigned int room = ch->quirks->depth / ch->nr_transfers;
 	unsigned int first = transfer->next;
 	unsigned int end = min(first + room, transfer->nr_descs);
-	u64 start = ktime_get_ns();
 
 	while (transfer->next < end &&
 	       dcbm_submit_next(transfer, transfer->next == end - 1))
@@ -179,6 +178,5 @@ bool dcbm_submit_group(struct dcbm_transfer *transfer, u64 limit_ns)
 	if (transfer->next < end && !ch->quirks->issue_each &&
 	    dcbm_submit_last(transfer))
 		dcbm_issue(transfer, limit_ns);
-	transfer->cpu_ns += ktime_get_ns() - start;
 	return true;
 }

@@ -269,10 +269,10 @@ static void dcbm_copies_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
 }
 
-/* Two transfers, each of as many descriptors as a folio has. */
-static void fake_complete_four(struct fake_engine *engine)
+/* Two transfers, each of one descriptor. */
+static void fake_complete_two(struct fake_engine *engine)
 {
-	if (engine->nr_issued == 2 * SZ_2M / DCBM_MAX_LEN)
+	if (engine->nr_issued == 2)
 		fake_complete(engine);
 }
 
@@ -282,10 +282,21 @@ static void dcbm_has_two_transfers(struct kunit *test)
 	struct fake_engine *engine = fake_engine(test, "ae4dma");
 	struct ferry_batch *batch = fake_batch(test, 2, SZ_2M);
 
-	engine->issue = fake_complete_four;
+	engine->issue = fake_complete_two;
 	dcbm_copy_job(fake_job(test, batch, 1000));
 	KUNIT_EXPECT_EQ(test, batch->pairs[0].status, 0);
 	KUNIT_EXPECT_EQ(test, batch->pairs[1].status, 0);
+}
+
+/* A folio of 2 MiB takes one descriptor where the driver allows that. */
+static void dcbm_long_descriptor(struct kunit *test)
+{
+	struct fake_engine *engine = fake_engine(test, "ae4dma");
+	struct ferry_batch *batch = fake_batch(test, 1, SZ_2M);
+
+	dcbm_copy_job(fake_job(test, batch, 1000));
+	KUNIT_EXPECT_EQ(test, batch->dma_bytes, batch->bytes);
+	KUNIT_EXPECT_EQ(test, engine->nr_preps, 1);
 }
 
 /* A few pages at the end are no transfer of their own. */
@@ -1023,6 +1034,7 @@ static void dcbm_suite_exit(struct kunit *test)
 static struct kunit_case dcbm_cases[] = {
 	KUNIT_CASE(dcbm_copies_all),
 	KUNIT_CASE(dcbm_has_two_transfers),
+	KUNIT_CASE(dcbm_long_descriptor),
 	KUNIT_CASE(dcbm_leaves_no_rest),
 	KUNIT_CASE(dcbm_share_counts_progress),
 	KUNIT_CASE(dcbm_share_counts_cost),
