@@ -31,6 +31,8 @@
 #define fail_claim_wait               20  /* a channel is freed while a batch uses it */
 #define fail_hung_wakes               21  /* a task that waits for the claim is not woken when the channel hangs */
 #define fail_unclaim_wakes            22  /* or when the batch ends */
+#define fail_done_order               23  /* a group is counted as complete before its last descriptor is */
+#define fail_done_at_error            24  /* it is not counted if that one failed to be submitted */
 
 /* States without which the model would show nothing. The first line has the names of testdma's faults. */
 #define see_error                     1
@@ -57,6 +59,7 @@
 #define see_waits_for_claim           22
 #define see_claim_lost                23
 #define see_second_group              24
+#define see_look_in_vain              25
 
 /* Why completions can be believed; NONE_IDLE is DCBM_TRUST_NONE with done_means_idle. */
 mtype:trust = { RESULT, NONE, NONE_IDLE };
@@ -99,6 +102,7 @@ folio_struct folio[DESCS];
 
 /* struct dcbm_channel; each descriptor has one segment */
 short pending;
+bool done;				/* the number in struct dcbm_done has changed since the last look */
 bool mapped, timed_out;
 byte in_flight, src_put;		/* sets of segments */
 bool hung, listed, unbound, freed;
@@ -147,7 +151,17 @@ end:	do
 
 /* submit.c */
 
-/* The decrement of pending is the last access to the channel. */
+/* The decrement of pending is the last access to the channel. The number of groups follows it. */
+inline dcbm_desc_done()
+{
+	if
+	:: should_fail(done_order) && pending == 1 -> done = true
+	:: else
+	fi;
+	d_step { assert(!freed); pending--; last = !pending };
+	done = done || (last && !should_fail(done_order))
+}
+
 inline dcbm_callback(d, result)
 {
 	d_step {
@@ -158,14 +172,11 @@ inline dcbm_callback(d, result)
 		:: else
 		fi
 	};
-	d_step {
-		if
-		:: count -> assert(!freed); pending--; wake_up_all()
-		:: else
-		fi;
-		count = false;
-		calling--
-	}
+	if
+	:: count -> dcbm_desc_done()
+	:: else
+	fi;
+	d_step { count = false; calling-- }
 }
 
 /* The driver, whose device works on each descriptor by itself */
@@ -203,7 +214,7 @@ inline call_back(d)
 
 proctype driver()
 {
-	bool count;
+	bool count, last;
 
 end:	do
 	:: call_back(0)
@@ -228,11 +239,15 @@ inline dcbm_submit(d)
 		fi;
 		d_step {
 			reached(submit_error);
-			if
-			:: desc[d].status == PROGRESS || should_fail(submit_error) -> desc[d].status = ERROR; pending--
-			:: else
-			fi
-		}
+			count = desc[d].status == PROGRESS || should_fail(submit_error);
+			desc[d].status = (desc[d].status == PROGRESS -> ERROR : desc[d].status)
+		};
+		if
+		:: count && should_fail(done_at_error) -> pending--
+		:: count && !should_fail(done_at_error) -> dcbm_desc_done()
+		:: else
+		fi;
+		count = false
 	fi
 }
 
@@ -248,6 +263,20 @@ inline dcbm_submit_group()
 	od
 }
 
+/* Looks at pending once for each change of the number, and when the group is overdue. */
+inline dcbm_wait_for_channels()
+{
+	do
+	:: done ->
+		done = false;
+		if
+		:: !pending -> break
+		:: else -> d_step { reached(look_in_vain) }
+		fi
+	:: pending && !should_fail(deadline) -> timed_out = true; break
+	od
+}
+
 inline dcbm_poll_channel()
 {
 	do
@@ -255,8 +284,11 @@ inline dcbm_poll_channel()
 		dcbm_submit_group();
 		if
 		:: next == first -> break
-		:: next > first && !pending
-		:: next > first && pending && !should_fail(deadline) -> timed_out = true; break
+		:: next > first -> dcbm_wait_for_channels()
+		fi;
+		if
+		:: timed_out -> break
+		:: else
 		fi
 	/* Also when the batch's deadline has passed */
 	:: break
@@ -527,7 +559,7 @@ inline migrate_folio_move(f)
 proctype migrate()
 {
 	byte first, next;
-	bool got, count;
+	bool got, count, last;
 
 	dcbm_try_claim();
 	if
