@@ -16,16 +16,16 @@
  *
  * A channel claims its share of all bytes that are not copied yet, in
  * proportion to the expected rates (rates.c), less all that it has in flight.
- * So all copiers end at about the same time. That of the calling CPU is less by
- * the time in which it gives channels their transfers, and copies nothing.
- * Bytes in flight that their channel is expected to have copied by now count as
- * copied: otherwise the first channel to end its transfer would claim for the
- * others, which end soon after it, and all would wait for that transfer. A
- * share below DCBM_MIN_TRANSFER is left to the CPUs, or to other channels if no
- * CPU takes part. What a share would then leave goes with it if that is less. A
- * channel of which nothing is known claims DCBM_MIN_TRANSFER. A wrong
- * expectation costs little: a channel that is faster claims again, and one that
- * is slower delays the end by its current transfer.
+ * So all copiers end at about the same time. While the calling CPU gives
+ * channels their transfers it copies nothing, so its expected rate is less by
+ * that time. Bytes in flight that their channel is expected to have copied by
+ * now count as copied: otherwise the first channel to end its transfer would
+ * claim for the others, which end soon after it, and all would wait for that
+ * transfer. A share below DCBM_MIN_TRANSFER is left to the CPUs, or to other
+ * channels if no CPU takes part. What a share would then leave goes with it if
+ * that is less. A channel of which nothing is known claims DCBM_MIN_TRANSFER. A
+ * wrong expectation costs little: a channel that is faster claims again, and
+ * one that is slower delays the end by its current transfer.
  *
  * If the calling CPU does not take part it sleeps while the channels copy. It
  * does take part if they are slower than itself, and if the job has none.
