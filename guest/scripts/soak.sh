@@ -107,7 +107,7 @@ turn() {
 	migrator=$1
 	echo "$migrator" >$migration/migrator
 	thp=$(vmstat thp_migration_success) before=$(batches) began=$(date +%s)
-	check stressors sh "$here/with-ext4.sh" 64 sh -c "$failing" "$integrity" --file @ --seconds "$2"
+	check stressors sh "$here/with-disk.sh" 64 sh -c "$failing" "$integrity" --file @ --seconds "$2"
 	check moves sh -c "$failing" "$integrity" --areas 2m --only read --threads 1 --bytes 128m --seconds $(($2 * 3))
 	[ "$migrator" = off ] || [ "$(batches)" -gt "$before" ] || echo "$migrator copied nothing" >>$work/wrong
 	echo "# $migrator: $((($(vmstat thp_migration_success) - thp) * 2)) MiB in $(($(date +%s) - began)) s"

@@ -101,7 +101,7 @@ def pack(target: Path, kernel: Kernel, share: Path, *carry: Path) -> dict[str, t
 def test_everything_lies_where_it_lies_here(tmp_path: Path, kernel: Kernel, packages: None, share: Path) -> None:
     found = pack(tmp_path / "initramfs", kernel, share)
     for path in (kernel.modules["ferry_mtcopy"], tmp_path / "programs/movebench", share / "below/sweep.sh",
-                 initramfs.paths.repo_root() / "guest/scripts/with-ext4.sh"):
+                 initramfs.paths.repo_root() / "guest/scripts/with-disk.sh"):
         assert found[str(path).strip("/")][1] == path.read_bytes()
     assert found[str(tmp_path / "programs/movebench").strip("/")][0] == 0o100755
     assert found["bin/busybox"] == (0o100755, b"busybox")

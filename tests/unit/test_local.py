@@ -228,7 +228,7 @@ def test_the_installed_tool_has_its_programs_elsewhere(monkeypatch: pytest.Monke
     monkeypatch.delenv("FERRY_RUNS", raising=False)
     monkeypatch.chdir(tmp_path)
     assert guest_programs.programs() == {"movebench": tmp_path / "movebench"}
-    assert guest_programs.script_words("with-ext4.sh", 8) == ["sh", str(tmp_path / "scripts/with-ext4.sh"), "8"]
+    assert guest_programs.script_words("with-disk.sh", 8) == ["sh", str(tmp_path / "scripts/with-disk.sh"), "8"]
     assert paths.runs_dir() == tmp_path / "runs"
     (job, *_) = selftests.live_jobs(Context(boards.load("local"), tmp_path, False), KERNEL)
     assert job.command == str(tmp_path / "selftests/ferry_dcbm")

@@ -173,4 +173,4 @@ def test_what_a_boot_runs(guest: Guest, tmp_path: Path) -> None:
     assert all(words[0] == "timeout" and int(words[3]) < seconds for seconds, words in limits.items())
     for name in ("stress-ng", "fio-ext4", "fio-tmpfs"):
         assert "/g/moveall sh " in jobs[name].command
-    assert "with-ext4.sh" in jobs["fio-ext4"].command and "/dev/shm" in jobs["fio-tmpfs"].command
+    assert "with-disk.sh" in jobs["fio-ext4"].command and "/dev/shm" in jobs["fio-tmpfs"].command

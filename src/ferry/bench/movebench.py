@@ -70,7 +70,7 @@ def script(program: Path, plan: Plan, configs: tuple[Config, ...], first: list[l
         out = f'"$FERRY_SHARE"/{case.name}'
         command = shlex.join([str(program), *arguments(plan, configs, case)])
         if case.kind == "file":
-            command = f"{guest_programs.script_line('with-ext4.sh', disk_mib(case))} {command} --file @/pages"
+            command = f"{guest_programs.script_line('with-disk.sh', disk_mib(case))} {command} --file @/pages"
         if case.engine_rate and configs != (STOCK,):
             command = f"{{ {engine_speed(program, case)} && {command}; }}"
         lines += [f"{{ {command} 2>{out}.stderr; echo $? >{out}.status; }} | tee {out}.jsonl",

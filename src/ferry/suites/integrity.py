@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
+from dataclasses import replace
 
 from ferry.bench.plan import ends_words
 from ferry.boards import LOCAL
+from ferry.debian import packages
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
@@ -25,7 +28,7 @@ AROUND_S = 900
 #: A short run comes first, therefore, and its own memory check allows this much (KiB).
 WARMUP_S = 10
 WARMUP_LEAK_KIB = 64 * 1024
-#: The disk file system for readdisk, writedisk and odirect: the rest of the guest is on 9p and tmpfs.
+#: The disk file system for readdisk, writedisk and odirect: the rest of the guest is on 9p and tmpfs. Btrfs needs 109.
 DISK_MIB = 128
 #: Of a machine in use: stressors that touch only memory of their own, so no swap, KSM, NUMA balancing or disk. Other
 #: programs allocate memory at the same time (KiB).
@@ -54,6 +57,7 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
         Job(NAME, "warm-up", warmup, WARMUP_S + AROUND_S),
         _job(context, "kernel", "kernel", guest_boot.select("kernel")),
         *([two] if context.thorough else []), _mtcopy(context, kernel, 4, "always"),
+        *_on_btrfs(context),
     ]
 
 
@@ -81,6 +85,20 @@ def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> 
     return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)
 
 
+def _on_btrfs(context: Context) -> list[Job]:
+    """Files on Btrfs: whether the migrator copies their folios; and if the user names the suite, integrity there."""
+    if context.board.arch != platform.machine():
+        return []
+    mkfs = packages.run_unpacked(packages.with_libraries("btrfs-progs"), "sbin/mkfs.btrfs")
+    movebench = guest_programs.programs(context.board.arch)["movebench"]
+    copy = guest_programs.script_words("early-copy.sh", movebench, "@/pages")
+    short = Job(NAME, "btrfs-early-copy", guest_programs.script_line("with-disk.sh", DISK_MIB, *copy), AROUND_S,
+                guest_boot.select("kernel"))
+    long = _job(context, "btrfs-kernel", "kernel", guest_boot.select("kernel"))
+    return [replace(job, command=f"MKFS={shlex.quote(shlex.join(mkfs))} {job.command}")
+            for job in ([short, long] if context.thorough else [short])]
+
+
 def load_s(context: Context) -> int:
     """Seconds of load in one job."""
     return LOAD_S if context.thorough else SHORT_LOAD_S
@@ -89,7 +107,7 @@ def load_s(context: Context) -> int:
 def _command(context: Context, seconds: int, *more: str) -> str:
     """integrity for so long, on a disk of its own."""
     words = (program(context), "--ktap", "--seconds", str(seconds), "--file @", *more)
-    return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *words))
+    return " ".join((guest_programs.script_line("with-disk.sh", DISK_MIB), *words))
 
 
 def program(context: Context) -> str:

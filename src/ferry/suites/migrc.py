@@ -144,7 +144,7 @@ def jobs(context: Context, *choice: str) -> list[Job]:
     Then `count`, and at last the integrity program, after which the script reads the checker.
     """
     seconds = integrity.load_s(context)
-    disk = guest_programs.script_line("with-ext4.sh")
+    disk = guest_programs.script_line("with-disk.sh")
     load = f"{guest_programs.script_line('migrc.sh')} {disk} {integrity.DISK_MIB} {integrity.program(context)}"
     load += f" --seconds {seconds} --leak-kb {integrity.WARMUP_LEAK_KIB} --file @"
     on_disk = f"{disk} {DISK_MIB} {_stale_tlb(context, '--test', ','.join(FILES))} --dir @"

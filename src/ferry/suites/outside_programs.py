@@ -163,4 +163,4 @@ def _copied(path: Path, arguments: str) -> str:
 
 
 def _on_ext4(line: str) -> str:
-    return guest_programs.script_line("with-ext4.sh", DISK_MIB, "sh", "-c", f'cd "$0" && {line}', "@")
+    return guest_programs.script_line("with-disk.sh", DISK_MIB, "sh", "-c", f'cd "$0" && {line}', "@")

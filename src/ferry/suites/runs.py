@@ -45,6 +45,6 @@ def _million(context: Context) -> Job:
 
 def _command(context: Context, migrc: int, more: str) -> str:
     script = guest_programs.script_line("runs.sh", migrc)
-    disk = guest_programs.script_line("with-ext4.sh", integrity.DISK_MIB)
+    disk = guest_programs.script_line("with-disk.sh", integrity.DISK_MIB)
     return (f"{script} {disk} {integrity.program(context)} --seconds {integrity.load_s(context)}"
             f" --leak-kb {integrity.WARMUP_LEAK_KIB} --file @{more}")

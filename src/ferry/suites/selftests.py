@@ -56,4 +56,4 @@ def _tutorial(context: Context, kernel: Kernel) -> Job:
 def _on_disk(program: Path) -> str:
     """The command that runs a program in a directory on ext4: tests with files leave out other file systems."""
     enter = ("sh", "-c", shlex.quote('cd "$0" && exec "$1"'), "@", shlex.quote(str(program)))
-    return " ".join((guest_programs.script_line("with-ext4.sh", DISK_MIB), *enter))
+    return " ".join((guest_programs.script_line("with-disk.sh", DISK_MIB), *enter))
