@@ -3,19 +3,19 @@
 # Faults of DMA engines and of their drivers, injected one after the other while stamped memory moves by dcbm. Prints
 # KTAP.
 #
-#   dma-faults.sh FOLIOS INTEGRITY DCBM TESTDMA PTDMA AE4DMA LEAKS CASE...
+#   dma-faults.sh FOLIOS INTEGRITY DCBM TESTDMA PTDMA AE4DMA DCA IOATDMA LEAKS CASE...
 #
-# FOLIOS: to submit to dcbm in each case. INTEGRITY: the program. DCBM, TESTDMA: our modules. PTDMA, AE4DMA: the kernel's
-# own drivers, of devices that fail as $FERRY_SHARE/dma-faults.json says; AE4DMA needs PTDMA. LEAKS: some or none,
-# whether the cases leak pages. CASE: NAME|SETUP|EVIDENCE|ACTION, as suites/dma.py describes.
+# FOLIOS: to submit to dcbm in each case. INTEGRITY: the program. DCBM, TESTDMA: our modules. PTDMA, AE4DMA, IOATDMA:
+# drivers of the kernel, of devices that fail as $FERRY_SHARE/dma-faults.json says; AE4DMA needs PTDMA, IOATDMA needs DCA.
+# LEAKS: some or none, whether the cases leak pages. CASE: NAME|SETUP|EVIDENCE|ACTION, as suites/dma.py describes.
 set -u
 
 # shellcheck source=guest/scripts/ktap.sh
 . "$(dirname "$0")/ktap.sh"
 # shellcheck source=guest/scripts/failslab.sh
 . "$(dirname "$0")/failslab.sh"
-most_folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6 leaks=$7
-shift 7
+most_folios=$1 integrity=$2 dcbm=$3 testdma=$4 ptdma=$5 ae4dma=$6 dca=$7 ioatdma=$8 leaks=$9
+shift 9
 sysfs=/sys/kernel/mm/migration
 counters=$sysfs/dcbm/counters
 channels=/sys/kernel/debug/ferry_dcbm/channels
@@ -67,11 +67,18 @@ testdma() {
 	done
 }
 
+# loaded MODULE FILE [PARAMETER]: load it unless it is.
+loaded() {
+	grep -q "^$1 " /proc/modules || { shift && insmod "$@"; }
+}
+
 # models DRIVER JSON: the device models, and their faults. ae4dma cannot be unbound: it would wait for ever for its own
 # worker. It stays loaded, and with it ptdma.
 models() {
-	grep -q '^ptdma ' /proc/modules || insmod "$ptdma"
-	[ "$1" != ae4dma ] || grep -q '^ae4dma ' /proc/modules || insmod "$ae4dma" max_hw_q=4
+	loaded ptdma "$ptdma"
+	[ "$1" != ae4dma ] || loaded ae4dma "$ae4dma" max_hw_q=4
+	# The timer soon finds that a channel makes no progress: after 200 to 400 ms.
+	[ "$1" != ioatdma ] || { loaded dca "$dca" && loaded ioatdma "$ioatdma" idle_timeout=50; }
 	driver=/sys/bus/pci/drivers/$1
 	devices=$(cd "$driver" && echo 0*)
 	echo "$2" >"$control"
@@ -122,6 +129,15 @@ rebind_at_once() {
 		echo "$device" >"$driver/unbind" && echo "$device" >"$driver/bind" || return 1
 	done
 	[ "$(count leaked_pages)" -eq "$leaked" ]
+}
+
+# The same, once its channels copy: they take long to request.
+rebind_used() {
+	if ! grep -q 'descriptors=[1-9]' $channels; then
+		sleep 0.1
+		return 1
+	fi
+	rebind_at_once
 }
 
 # A queue whose descriptors hang is unbound: its driver waits for them, but neither dmaengine nor dcbm does.

@@ -54,14 +54,15 @@ def test_board_without_devices_is_left_alone(tmp_path: Path) -> None:
 def test_qemu_finds_each_device_behind_a_port_of_the_node(board: Board, tmp_path: Path) -> None:
     with attached(board, tmp_path) as equipped:
         found = device_options(equipped)
-        assert [(one["driver"], one["bus"]) for one in found] == [("vfio-user-pci", "dma0"), ("vfio-user-pci", "dma1")]
+        assert [(one["driver"], one["bus"]) for one in found] == [
+            ("vfio-user-pci", port) for port in ("dma0", "dma1", "dma2")]
         assert any("numa_node=1" in option for option in equipped.qemu_options)
         for one in found:
             with socket.socket(socket.AF_UNIX) as peer:
                 peer.connect(one["socket"]["path"])  # type: ignore[index]
     final = json.loads((tmp_path / COUNTERS).read_text())
     assert final["final"]
-    assert set(final["devices"]) == {"ptdma", "ae4dma"}
+    assert set(final["devices"]) == {"ptdma", "ae4dma", "ioat"}
     assert not list((tmp_path / "tmp").iterdir())
 
 

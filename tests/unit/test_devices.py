@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The models of PTDMA and AE4DMA: what a driver sees of them, in health and in each of their faults."""
+"""The models of PTDMA, AE4DMA and I/OAT: what a driver sees of them, in health and in each of their faults."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from vfio_client import BASE, MEMORY, TARGET, Ae4dmaDriver, Driver, PtdmaDriver
+from vfio_client import BASE, MEMORY, TARGET, Ae4dmaDriver, Driver, IoatDriver, PtdmaDriver
 
-from ferry.devices import ae4dma, ptdma
+from ferry.devices import ae4dma, ioat, ptdma
+
+AnyDriver = PtdmaDriver | Ae4dmaDriver | IoatDriver
 
 
 @pytest.fixture
@@ -27,8 +29,15 @@ def ae4(tmp_path: Path) -> Iterator[Ae4dmaDriver]:
     driver.close()
 
 
-@pytest.fixture(params=[PtdmaDriver, Ae4dmaDriver])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PtdmaDriver | Ae4dmaDriver]:
+@pytest.fixture
+def intel(tmp_path: Path) -> Iterator[IoatDriver]:
+    driver = IoatDriver(tmp_path)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(params=[PtdmaDriver, Ae4dmaDriver, IoatDriver])
+def each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyDriver]:
     driver = request.param(tmp_path)
     yield driver
     driver.close()
@@ -124,38 +133,102 @@ def test_ae4dma_last_queue_has_its_own_vector(tmp_path: Path) -> None:
     driver.close()
 
 
-def test_corrupt_is_a_success_that_copied_nothing(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(corrupt=1)
-    either.submit()
-    assert either.interrupted()
-    assert untouched(either)
-    assert either.row() | {"completed": 1, "corrupt": 1, "errors": 0, "bytes": 0} == either.row()
+def test_ioat_copies_round_its_chain_and_says_so_in_memory(intel: IoatDriver) -> None:
+    for number in range(70):
+        mine = intel.submit()
+        assert intel.interrupted(), number
+        assert intel.completion == intel.state == (mine, ioat.IDLE)
+    assert intel.target() == intel.source
+    assert intel.row() | {"completed": 70, "interrupts": 70} == intel.row()
 
 
-def test_partial_is_a_success_that_copied_half(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(partial=1)
-    either.submit()
-    assert either.interrupted()
-    assert either.target() == either.source[:2048] + bytes(2048)
-    assert either.row() | {"completed": 1, "partial": 1, "bytes": 2048} == either.row()
+def test_ioat_reports_only_what_the_driver_asks_for(intel: IoatDriver) -> None:
+    """The first descriptor of a channel copies nothing, and only the last of a transfer is reported."""
+    intel.submit(target=0, flags=ioat.NOTHING | ioat.WRITE_COMPLETION)
+    intel.await_row("completed", 1)
+    assert intel.completion == (0, ioat.IDLE)
+    intel.submit(flags=0)
+    intel.await_row("completed", 2)
+    assert (intel.completion, intel.state) == ((0, ioat.IDLE), (1, ioat.IDLE))
+    assert intel.row() | {"bytes": 4096, "interrupts": 0} == intel.row()
 
 
-def test_delay_holds_for_each(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(delay_us=100_000)
+def test_ioat_halts_at_an_error_until_a_reset(intel: IoatDriver) -> None:
+    good = intel.submit()
+    assert intel.interrupted()
+    intel.fault(error=1)
+    intel.client.memory[TARGET : TARGET + 4096] = bytes(4096)
+    intel.submit()
+    assert intel.interrupted()
+    assert intel.completion == intel.state == (good, ioat.HALTED)
+    assert intel.get(ioat.ERROR) == ioat.WRITE_DATA_ERROR
+    intel.put(ioat.ERROR, ioat.WRITE_DATA_ERROR)
+    assert intel.get(ioat.ERROR) == 0
+    intel.fault()
+    intel.submit()
+    assert not intel.interrupted(seconds=0.05)
+    assert untouched(intel)
+    intel.put(ioat.COMMAND, ioat.RESET, 1)
+    assert not intel.get(ioat.COMMAND, 1) & ioat.RESET
+    assert intel.state == (-1, ioat.SUSPENDED)
+    intel.restart()
+    intel.submit()
+    assert intel.interrupted()
+    assert intel.target() == intel.source
+
+
+def test_ioat_suspends_after_the_copy_under_way(intel: IoatDriver) -> None:
+    intel.fault(latency_us=300_000)
+    intel.submit()
+    intel.await_row("bytes", 4096)
+    intel.submit()
+    intel.put(ioat.COMMAND, ioat.SUSPEND, 1)
+    assert intel.state == (-1, ioat.ACTIVE)
+    assert intel.interrupted()
+    assert intel.state == (0, ioat.SUSPENDED)
+    assert not intel.interrupted(seconds=0.4)
+    assert intel.row()["descriptors"] == 1
+
+
+def test_ioat_tells_its_driver_what_it_is(intel: IoatDriver) -> None:
+    values = {ioat.CHANNEL_COUNT: 2, ioat.TRANSFER_CAPACITY: 20, ioat.VERSION: 0x34}
+    intel.client.write(ioat.REGISTER_BAR, ioat.VERSION, 0, 1)
+    intel.client.device.reset()
+    assert {at: intel.client.read(ioat.REGISTER_BAR, at, 1) for at in values} == values
+
+
+def test_corrupt_is_a_success_that_copied_nothing(each: AnyDriver) -> None:
+    each.fault(corrupt=1)
+    each.submit()
+    assert each.interrupted()
+    assert untouched(each)
+    assert each.row() | {"completed": 1, "corrupt": 1, "errors": 0, "bytes": 0} == each.row()
+
+
+def test_partial_is_a_success_that_copied_half(each: AnyDriver) -> None:
+    each.fault(partial=1)
+    each.submit()
+    assert each.interrupted()
+    assert each.target() == each.source[:2048] + bytes(2048)
+    assert each.row() | {"completed": 1, "partial": 1, "bytes": 2048} == each.row()
+
+
+def test_delay_holds_for_each(each: AnyDriver) -> None:
+    each.fault(delay_us=100_000)
     started = time.monotonic()
-    either.submit()
-    assert either.interrupted()
+    each.submit()
+    assert each.interrupted()
     assert time.monotonic() - started >= 0.1
 
 
-def test_speed_holds_for_each(either: PtdmaDriver | Ae4dmaDriver) -> None:
+def test_speed_holds_for_each(each: AnyDriver) -> None:
     """Of 4096 bytes at 10^6 bytes a second; the data is there before."""
-    either.fault(queue_mb_per_s=1, latency_us=500_000)
+    each.fault(queue_mb_per_s=1, latency_us=500_000)
     started = time.monotonic()
-    either.submit()
-    either.await_row("bytes", 4096)
-    assert either.row()["completed"] == 0
-    assert either.interrupted()
+    each.submit()
+    each.await_row("bytes", 4096)
+    assert each.row()["completed"] == 0
+    assert each.interrupted()
     assert time.monotonic() - started >= 0.504
 
 
@@ -172,72 +245,72 @@ def test_queues_sleep_side_by_side(tmp_path: Path) -> None:
     driver.close()
 
 
-def test_reset_abandons_what_is_copied_but_not_due(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(latency_us=1_200_000)
-    either.submit()
-    either.await_row("bytes", 4096)
-    either.client.device.reset()
-    assert not either.interrupted(seconds=1.5)
-    assert either.row() | {"abandoned": 1, "completed": 0} == either.row()
+def test_reset_abandons_what_is_copied_but_not_due(each: AnyDriver) -> None:
+    each.fault(latency_us=1_200_000)
+    each.submit()
+    each.await_row("bytes", 4096)
+    each.client.device.reset()
+    assert not each.interrupted(seconds=1.5)
+    assert each.row() | {"abandoned": 1, "completed": 0} == each.row()
 
 
-def test_late_writes_late(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(late=1, late_ms=1000)
-    either.submit()
-    assert not either.interrupted(seconds=0.1)
-    assert untouched(either)
-    assert either.interrupted()
-    assert either.target() == either.source
-    assert either.row()["late"] == 1
+def test_late_writes_late(each: AnyDriver) -> None:
+    each.fault(late=1, late_ms=1000)
+    each.submit()
+    assert not each.interrupted(seconds=0.1)
+    assert untouched(each)
+    assert each.interrupted()
+    assert each.target() == each.source
+    assert each.row()["late"] == 1
 
 
 @pytest.mark.parametrize("how", ["reset", "bus master"])
-def test_reset_abandons_what_is_late(either: PtdmaDriver | Ae4dmaDriver, how: str) -> None:
-    either.fault(late=1, late_ms=1200)
-    either.submit()
-    either.await_row("descriptors", 1)
+def test_reset_abandons_what_is_late(each: AnyDriver, how: str) -> None:
+    each.fault(late=1, late_ms=1200)
+    each.submit()
+    each.await_row("descriptors", 1)
     if how == "reset":
-        either.client.device.reset()
+        each.client.device.reset()
     else:
-        either.client.bus_master(False)
-    assert not either.interrupted(seconds=1.5)
-    assert untouched(either)
-    assert either.row() | {"abandoned": 1, "late": 0, "completed": 0} == either.row()
+        each.client.bus_master(False)
+    assert not each.interrupted(seconds=1.5)
+    assert untouched(each)
+    assert each.row() | {"abandoned": 1, "late": 0, "completed": 0} == each.row()
 
 
-def test_stall_lasts_until_the_driver_is_bound_anew(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.fault(stall=1)
-    either.submit()
-    either.await_row("stalls", 1)
-    either.fault()
-    either.submit()
-    assert not either.interrupted(seconds=0.2)
-    assert untouched(either)
-    either.client.bus_master(False)
-    either.probe()
-    either.submit()
-    assert either.interrupted()
-    assert either.target() == either.source
-    assert either.row() | {"descriptors": 2, "completed": 1, "stalls": 1, "abandoned": 0} == either.row()
+def test_stall_lasts_until_the_driver_is_bound_anew(each: AnyDriver) -> None:
+    each.fault(stall=1)
+    each.submit()
+    each.await_row("stalls", 1)
+    each.fault()
+    each.submit()
+    assert not each.interrupted(seconds=0.2)
+    assert untouched(each)
+    each.client.bus_master(False)
+    each.probe()
+    each.submit()
+    assert each.interrupted()
+    assert each.target() == each.source
+    assert each.row() | {"descriptors": 2, "completed": 1, "stalls": 1, "abandoned": 0} == each.row()
 
 
-def test_bad_address_is_an_error_and_touches_nothing(either: PtdmaDriver | Ae4dmaDriver) -> None:
+def test_bad_address_is_an_error_and_touches_nothing(each: AnyDriver) -> None:
     """The target's end is not the guest's memory."""
-    either.submit(target=BASE + MEMORY - 2048)
-    assert either.interrupted()
-    assert either.row() | {"bad_addresses": 1, "completed": 0, "bytes": 0} == either.row()
-    assert not any(either.client.memory[MEMORY - 2048 :])
+    each.submit(target=BASE + MEMORY - 2048)
+    assert each.interrupted()
+    assert each.row() | {"bad_addresses": 1, "completed": 0, "bytes": 0} == each.row()
+    assert not any(each.client.memory[MEMORY - 2048 :])
 
 
-def test_ring_that_is_not_there_stops_the_queue_until_reset(either: PtdmaDriver | Ae4dmaDriver) -> None:
-    either.client.device.memory.clear()
-    either.submit()
-    assert not either.interrupted(seconds=0.1)
-    either.client.map()
-    either.client.bus_master(False)
-    either.probe()
-    either.submit()
-    assert either.interrupted()
+def test_ring_that_is_not_there_stops_the_queue_until_reset(each: AnyDriver) -> None:
+    each.client.device.memory.clear()
+    each.submit()
+    assert not each.interrupted(seconds=0.1)
+    each.client.map()
+    each.client.bus_master(False)
+    each.probe()
+    each.submit()
+    assert each.interrupted()
 
 
 def test_ring_that_vanishes_during_a_copy_stops_the_queue_until_reset(ae4: Ae4dmaDriver) -> None:

@@ -23,7 +23,7 @@ from ferry.suites.result import Outcome, Result
 from ferry.vm import guest_programs
 
 MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcbm", "ferry_testdma", "ptdma",
-                                                        "ae4dma", "dmatest", "zynqmp_errors")}
+                                                        "ae4dma", "dca", "ioatdma", "dmatest", "zynqmp_errors")}
 
 
 DCBM = paths.repo_root() / "kernel/overlay/drivers/ferry/dcbm"
@@ -33,7 +33,8 @@ VARIABLES = {"folios", "least", "movers", "nr_devices"}
 COUNTERS = set(re.findall(r"TYPE\(DCBM_\w+, (\w+)\)", (DCBM / "internal.h").read_text()))
 TESTDMA = {*re.findall(r'"(\w+)"', re.findall(r"testdma_names\[\] = \{(.*?)\};",
                                               (DCBM / "tests/testdma.c").read_text(), re.DOTALL)[0]), "late_ms"}
-CASES = (*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES, *dma.IOMMU_CASES, *dma.AE4DMA_CASES)
+CASES = (*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES, *dma.IOAT_CASES, *dma.IOMMU_CASES,
+         *dma.AE4DMA_CASES)
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_ae4dma_has_a_boot_of_its_own(ran: list[tuple[str, Job]], tmp_path: Path
 
 def test_only_where_no_iommu_prevents_it_pages_may_leak(ran: list[tuple[str, Job]], tmp_path: Path) -> None:
     dma.run_faults(Context(boards.load("x86-ptdma"), tmp_path))
-    assert {job.name: leaks for _, job in ran for leaks in re.findall(r"ae4dma.ko' (\w+) ", job.command)} == {
+    assert {job.name: leaks for _, job in ran for leaks in re.findall(r"ioatdma.ko' (\w+) ", job.command)} == {
         "dma-faults": "some", "dma-faults-iommu": "none", "dma-faults-ae4dma": "none"}
 
 
@@ -137,9 +138,10 @@ def test_each_case_means_something_to_the_script(case: Case) -> None:
         if words[0] == "testdma":
             assert {word.split("=")[0] for word in words[2:]} <= TESTDMA
         if words[0] == "models":
-            faults.parse(words[2], ("ptdma", "ae4dma"))
+            faults.parse(words[2], ("ptdma", "ae4dma", "ioat"))
 
 
 def test_names_differ_within_a_boot() -> None:
-    for cases in ((*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES), dma.IOMMU_CASES, dma.AE4DMA_CASES):
+    first = (*dma.TESTDMA_CASES, *dma.PTDMA_CASES, *dma.MIXED_CASES, *dma.IOAT_CASES)
+    for cases in (first, dma.IOMMU_CASES, dma.AE4DMA_CASES):
         assert len({case.name for case in cases}) == len(cases)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from mmap import mmap
 from pathlib import Path
 
-from ferry.devices import ae4dma, ptdma
+from ferry.devices import ae4dma, ioat, ptdma
 from ferry.devices import vfio_user as vu
 from ferry.devices.faults import Faults
 from ferry.devices.pci import BUS_MASTER, COMMAND, Device
@@ -25,7 +25,7 @@ from ferry.devices.vfio_user import Command, Irq, Region
 MEMORY = 1 << 20
 BASE = 1 << 32
 """Bus address of the guest's memory: above 4 GiB, so that both halves of an address count."""
-RING, SOURCE, TARGET = 0, 0x10000, 0x80000
+RING, COMPLETION, SOURCE, TARGET = 0, 0x8000, 0x10000, 0x80000
 """Offsets in it."""
 PATIENCE_S = 5.0
 
@@ -208,3 +208,56 @@ class Ae4dmaDriver(Driver):
         """The same, once the interrupt came."""
         assert self.interrupted(self.queue)
         return self.outcome(number)
+
+
+class IoatDriver(Driver):
+    """ioat_alloc_chan_resources(), ioat_dma_prep_memcpy_lock(), __ioat_issue_pending(), ioat_reset_hw(), of the first
+    channel."""
+
+    def __init__(self, share: Path) -> None:
+        super().__init__(share, ioat.make, ioat.NAME)
+        self.probe()
+
+    def put(self, offset: int, value: int, size: int = 4) -> None:
+        self.client.write(ioat.REGISTER_BAR, ioat.CHANNEL_BYTES + offset, value, size)
+
+    def get(self, offset: int, size: int = 4) -> int:
+        return self.client.read(ioat.REGISTER_BAR, ioat.CHANNEL_BYTES + offset, size)
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """The number of the last good descriptor, -1 for none, and the state."""
+        return self.decoded(self.get(ioat.STATUS, 8))
+
+    @property
+    def completion(self) -> tuple[int, int]:
+        """The same as the device wrote it to memory."""
+        return self.decoded(int.from_bytes(self.client.memory[COMPLETION : COMPLETION + 8], "little"))
+
+    @staticmethod
+    def decoded(status: int) -> tuple[int, int]:
+        address, state = status & ~0x3F, status & 7
+        return (address - BASE - RING) // 64 if address else -1, state
+
+    def probe(self) -> None:
+        self.client.bus_master(True)
+        self.put(ioat.COMMAND, ioat.RESET, 1)
+        self.restart()
+
+    def restart(self) -> None:
+        """__ioat_restart_chan() of a channel after a reset, without the descriptor that copies nothing."""
+        for low, high, offset in ((ioat.COMPLETION_LOW, ioat.COMPLETION_HIGH, COMPLETION),
+                                  (ioat.CHAIN_LOW, ioat.CHAIN_HIGH, RING)):
+            self.put(low, BASE + offset & 0xFFFFFFFF)
+            self.put(high, BASE + offset >> 32)
+        self.index = self.issued = 0
+
+    def submit(self, source: int = BASE + SOURCE, target: int = BASE + TARGET,
+               flags: int = ioat.INTERRUPT | ioat.WRITE_COMPLETION) -> int:
+        """Returns the descriptor's number in the ring."""
+        mine, self.index = self.index, (self.index + 1) % 32
+        struct.pack_into("<IIQQQ", self.client.memory, RING + 64 * mine, len(self.source), flags, source, target,
+                         BASE + RING + 64 * self.index)
+        self.issued += 1
+        self.put(ioat.ISSUED, self.issued, 2)
+        return mine

@@ -18,12 +18,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ferry.devices import COUNTERS, FAULTS, REQUEST, ae4dma, counters, ptdma
+from ferry.devices import COUNTERS, FAULTS, REQUEST, ae4dma, counters, ioat, ptdma
 from ferry.devices.faults import Faults
 from ferry.devices.pci import Device
 from ferry.devices.server import Server, listen
 
-MODELS = {ptdma.NAME: ptdma.make, ae4dma.NAME: ae4dma.make}
+MODELS = {ptdma.NAME: ptdma.make, ae4dma.NAME: ae4dma.make, ioat.NAME: ioat.make}
 SWITCH_S = 0.0005
 """A register access waits at most this long for a computing thread. Python's default of 5 ms is 100 times an access."""
 POLL_S = 0.05

@@ -13,7 +13,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -40,13 +40,15 @@ MSIX_BAR_BYTES = 0x2000
 
 @dataclass(frozen=True)
 class Identity:
-    """The IDs by which a driver matches the device, and the layout of its registers."""
+    """The IDs by which a driver matches the device, and the layout of its registers. `constants` are values, by offset,
+    of registers that no write changes."""
 
     vendor: int
     device: int
     vectors: int
     register_bar: int
     register_bytes: int
+    constants: Mapping[int, int] = field(default_factory=dict)
 
 
 def config_space(identity: Identity) -> bytearray:
@@ -97,6 +99,7 @@ class Device:
         self.memory = GuestMemory()
         self.interrupts = Interrupts()
         self._register_bar = identity.register_bar
+        self._constants = identity.constants
         self._queue_bytes = queue_bytes
         self._faults = faults
         self._config = config_space(identity)
@@ -122,11 +125,11 @@ class Device:
             self.reset()
 
     def read(self, bar: int, offset: int, size: int) -> bytes:
-        """Registers are 4 bytes wide, and drivers read all 4."""
+        """A register by its own offset; drivers read each as a whole."""
         value = 0
         if bar == self._register_bar:
             queue, inside = self._queue_at(offset)
-            value = queue.read(inside) if queue else self._registers.get(offset, 0)
+            value = queue.read(inside) if queue else self._constants.get(offset, self._registers.get(offset, 0))
         return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
     def write(self, bar: int, offset: int, data: bytes) -> None:

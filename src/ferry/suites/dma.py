@@ -26,6 +26,8 @@ TESTDMA = "ferry_testdma"
 #: Makes a real engine report an error, and loads if its driver handles that right.
 ERRORS = "zynqmp_errors"
 IOMMU_BOARD = "x86-ptdma-iommu"
+#: Of the device models' engines; ioatdma needs dca.
+DRIVERS = ("ptdma", "ae4dma", "dca", "ioatdma")
 LOAD_S = 20
 #: Folios that each case of dma-faults submits to dcbm.
 FOLIOS = 10_000
@@ -151,6 +153,19 @@ MIXED_CASES = (
     Case("ptdma beside a slower engine", f"nr_devices=1; testdma ferry_testdma late_ms=5 late=1; {_models('ptdma')}",
          "actions", "both_copy", always=True),
 )
+#: With the kernel's own ioatdma, whose timer resets a channel without progress after two of its periods of 200 ms.
+IOAT_CASES = (
+    Case("ioat: no fault", f"{_models('ioatdma')}; only", "completed"),
+    Case("ioat: an error that aborts others", _few(f"{_models('ioatdma', error=50)}; only"), "errors", always=True),
+    Case("ioat: a late completion", _few(f"{_models('ioatdma', late=50, late_ms=200)}; hang_soon; only"),
+         "late_completions"),
+    Case("ioat: a lost completion, and the channel reset", _few(f"{_models('ioatdma', stall=50)}; only"),
+         "late_completions", always=True),
+    # Some end during the reset, which waits up to 100 ms for the descriptor under way.
+    Case("ioat: a copy during the reset", f"{_models('ioatdma', late=3, late_ms=350)}; only", "late_completions",
+         always=True),
+    Case("ioat: unbound at work", _few(f"{_models('ioatdma')}; only"), "actions", "rebind_used", always=True),
+)
 #: Behind an IOMMU no page leaks.
 IOMMU_CASES = (
     Case("ptdma: IOVA windows", _models("ptdma"), "actions", "windows_copy", always=True),
@@ -181,7 +196,7 @@ def run_faults(context: Context) -> list[Result]:
     """On the debug kernel, four boots: ae4dma's driver cannot be unloaded."""
     debug = guest_boot.debug_kernel(context)
     behind_iommu = dataclasses.replace(context, board=boards.load(IOMMU_BOARD))
-    cases = (*TESTDMA_CASES, *PTDMA_CASES, *MIXED_CASES)
+    cases = (*TESTDMA_CASES, *PTDMA_CASES, *MIXED_CASES, *IOAT_CASES)
     return [
         *_boot(context, debug, "dma-swiotlb", [_swiotlb_job(debug)], BOUNCE),
         *_boot(context, debug, FAULTS_NAME,
@@ -198,7 +213,7 @@ def faults_job(context: Context, kernel: Kernel, name: str, cases: Sequence[Case
     """dma-faults.sh with these cases, which leak `some` or `none` of the pages that a device may still write."""
     folios, seconds = (FOLIOS, CASE_S) if context.thorough else (SHORT_FOLIOS, SHORT_CASE_S)
     chosen = [case for case in cases if case.always or context.thorough]
-    modules = [kernel.modules.get(module, "-") for module in (MODULE, TESTDMA, "ptdma", "ae4dma")]
+    modules = [kernel.modules.get(module, "-") for module in (MODULE, TESTDMA, *DRIVERS)]
     command = guest_programs.script_line("dma-faults.sh", folios, _program(context, "integrity"), *modules, leaks,
                                          *(case.argument for case in chosen))
     return _job(kernel, FAULTS_NAME, name, command, len(chosen) * seconds + AROUND_S)

@@ -98,8 +98,18 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.driver = "idxd", .depth = 16, .issue_each = true,
 		.release_waits = true, .trust = DCBM_TRUST_RESULT,
 	},
-	/* Both report errors. Neither has a terminate_all(). */
-	{ .driver = "ioatdma", .depth = 64, .trust = DCBM_TRUST_RESULT },
+	/*
+	 * An error halts the device. After it, and when a channel makes no
+	 * progress for two periods of its timer, the driver resets the channel
+	 * and reports DMA_TRANS_ABORTED for what was not completed. Since a
+	 * series that this driver stands on, the timer resets first, and
+	 * aborts all. Has no terminate_all().
+	 */
+	{
+		.driver = "ioatdma", .depth = 64, .aborted_means_idle = true,
+		.trust = DCBM_TRUST_RESULT,
+	},
+	/* Reports errors. Has no terminate_all(). */
 	{ .driver = "plx_dma", .depth = 64, .trust = DCBM_TRUST_RESULT },
 };
 
