@@ -168,3 +168,15 @@ def test_apt_that_fails_says_why(cache: Path, monkeypatch: pytest.MonkeyPatch, t
     pretend_apt(monkeypatch, tmp_path, says=says)
     with pytest.raises(InfraError, match=reason):
         apt.download_all("a", ["stable"], hint="")
+
+
+@pytest.mark.parametrize("directory", ["sbin", "usr/sbin", "usr/bin"])
+def test_an_unpacked_program_is_found_where_its_release_has_it(tmp_path: Path, directory: str) -> None:
+    for name in ("lib/ld-linux-x86-64.so.2", "usr/lib/libzstd.so.1", f"{directory}/mkfs.btrfs"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert packages.run_unpacked(tmp_path, "mkfs.btrfs") == [
+        f"{tmp_path}/lib/ld-linux-x86-64.so.2", "--library-path", f"{tmp_path}/lib:{tmp_path}/usr/lib",
+        f"{tmp_path}/{directory}/mkfs.btrfs"]
+    with pytest.raises(InfraError, match=r"has no mkfs\.xfs"):
+        packages.run_unpacked(tmp_path, "mkfs.xfs")

@@ -235,7 +235,7 @@ def test_the_script_measures_each_configuration_in_turn(monkeypatch: pytest.Monk
     assert all(in_turn in line for line in lines)
     assert [line.count("--policy damon") for line in lines] == [0, 1, 0, 1]
     assert "'/made up/tierbench' --policy numab --samples 3" in lines[0] and "--load-ms 7 --shift-ms 8" in lines[0]
-    assert "redis-tier.sh 'ld usr/bin/redis-server' 'ld usr/bin/redis-benchmark' 400 200 4096 9" in lines[2]
+    assert "redis-tier.sh 'ld redis-server' 'ld redis-benchmark' 400 200 4096 9" in lines[2]
     assert 'tee "$FERRY_SHARE"/redis-damon.jsonl' in lines[3]
 
 

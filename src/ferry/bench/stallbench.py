@@ -102,7 +102,7 @@ def script(workloads: Sequence[str], configs: Sequence[Config], load: Load, samp
             command = shlex.join([*words, *options(workload, TOTAL_BYTES[workload], load.touch_ms)])
         else:
             server = packages.with_libraries("redis-server")
-            programs = [shlex.join(packages.run_unpacked(server, f"usr/bin/{name}"))
+            programs = [shlex.join(packages.run_unpacked(server, name))
                         for name in ("redis-server", "redis-benchmark")]
             start = guest_programs.script_line("redis.sh", *programs, KEYS, VALUE_BYTES, load.redis_requests)
             command = f"{start} {shlex.join(words)}"

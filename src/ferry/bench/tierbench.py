@@ -114,7 +114,7 @@ def tenants_command(words: Sequence[str], load: Load, policy: str) -> str:
 def redis_command(words: Sequence[str], load: Load) -> str:
     """The shell command of the workload `redis`. Raises InfraError if it cannot be fetched."""
     server = packages.with_libraries("redis-server")
-    programs = [shlex.join(packages.run_unpacked(server, f"usr/bin/{name}"))
+    programs = [shlex.join(packages.run_unpacked(server, name))
                 for name in ("redis-server", "redis-benchmark")]
     start = guest_programs.script_line("redis-tier.sh", *programs, GROUPS, GROUP_KEYS, VALUE_BYTES, load.redis_requests)
     return f"{start} {shlex.join(words)}"

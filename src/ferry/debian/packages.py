@@ -101,12 +101,16 @@ def with_libraries(package: str) -> Path:
 
 
 def run_unpacked(home: Path, program: str) -> list[str]:
-    """The words that run a program of with_libraries(), by the loader that fits its libraries."""
+    """The words that run a program of with_libraries(), by the loader that fits its libraries. Raises InfraError.
+
+    Debian 12 has some programs in /sbin that Debian 13 has in /usr/sbin, so the name is without a directory.
+    """
     loader = next(home.glob("**/ld-linux-*.so.*"), None)
-    if loader is None:
-        raise InfraError(f"{home} has no loader of shared libraries", hint=HINT)
+    path = next(home.glob(f"**/*bin/{program}"), None)
+    if loader is None or path is None:
+        raise InfraError(f"{home} has no {program if loader else 'loader of shared libraries'}", hint=HINT)
     libraries = [str(path) for path in sorted({path.parent for path in home.glob("**/*.so.*")})]
-    return [str(loader), "--library-path", ":".join(libraries), str(home / program)]
+    return [str(loader), "--library-path", ":".join(libraries), str(path)]
 
 
 def write_wrapper(home: Path) -> Path:

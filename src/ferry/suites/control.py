@@ -65,4 +65,4 @@ def _promtool(context: Context) -> list[str]:
     """The command, for the guest's shell; it is a large download."""
     if not context.thorough:
         return []
-    return packages.run_unpacked(packages.with_libraries("prometheus"), "usr/bin/promtool")
+    return packages.run_unpacked(packages.with_libraries("prometheus"), "promtool")

@@ -89,7 +89,7 @@ def _on_btrfs(context: Context) -> list[Job]:
     """Files on Btrfs: whether the migrator copies their folios; and if the user names the suite, integrity there."""
     if context.board.arch != platform.machine():
         return []
-    mkfs = packages.run_unpacked(packages.with_libraries("btrfs-progs"), "sbin/mkfs.btrfs")
+    mkfs = packages.run_unpacked(packages.with_libraries("btrfs-progs"), "mkfs.btrfs")
     movebench = guest_programs.programs(context.board.arch)["movebench"]
     copy = guest_programs.script_words("early-copy.sh", movebench, "@/pages")
     short = Job(NAME, "btrfs-early-copy", guest_programs.script_line("with-disk.sh", DISK_MIB, *copy), AROUND_S,

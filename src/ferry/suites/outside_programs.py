@@ -136,8 +136,8 @@ def _selftests() -> list[Program]:
 
 def _packaged() -> list[Program]:
     moveall = str(guest_programs.programs()["moveall"])
-    stress_ng = packages.run_unpacked(packages.with_libraries("stress-ng"), "usr/bin/stress-ng")
-    fio = packages.run_unpacked(packages.with_libraries("fio"), "usr/bin/fio")
+    stress_ng = packages.run_unpacked(packages.with_libraries("stress-ng"), "stress-ng")
+    fio = packages.run_unpacked(packages.with_libraries("fio"), "fio")
     trinity = packages.with_libraries("trinity") / "usr/bin/trinity"
 
     def moving(script: str, *arguments: object) -> str:
