@@ -2,7 +2,7 @@
 """Models of DMA engines that QEMU attaches to over vfio-user, so that unmodified drivers run without the hardware.
 
 Each model was written from the source of its Linux driver: it does what that driver expects of a device, which may
-differ from AMD's hardware. It copies through the guest's shared memory, and it can fail in each way that dcbm must
+differ from the hardware. It copies through the guest's shared memory, and it can fail in each way that dcbm must
 survive: see faults.py. One separate process serves all the models of a boot: see __main__.py.
 """
 
