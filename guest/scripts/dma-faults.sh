@@ -221,7 +221,7 @@ clear_faults() {
 		[ ! -e $faults/$fault ] || echo 0 >$faults/$fault
 	done
 	[ ! -e $inject ] || echo >$inject/inject
-	[ ! -e $slab ] || echo 0 >$slab/probability
+	[ ! -e $slab ] || { echo 0 >$slab/probability && spare_nothing; }
 	[ ! -e /proc/self/make-it-fail ] || echo 0 >/proc/self/make-it-fail
 	echo '{}' >"$control"
 }

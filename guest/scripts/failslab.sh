@@ -9,3 +9,12 @@ spare_radix_trees() {
 	done 2>/dev/null
 	echo Y >/sys/kernel/debug/failslab/cache-filter
 }
+
+# Undo it. The kernel does not merge a marked cache with a new one like it: in sysfs both would have the same name.
+spare_nothing() {
+	[ "$(cat /sys/kernel/debug/failslab/cache-filter)" = Y ] || return 0
+	echo N >/sys/kernel/debug/failslab/cache-filter
+	for cache in /sys/kernel/slab/*; do
+		echo 0 >"$cache/failslab"
+	done 2>/dev/null
+}
