@@ -171,6 +171,7 @@ IOMMU_CASES = (
     Case("ptdma: IOVA windows", _models("ptdma"), "actions", "windows_copy", always=True),
     *PTDMA_CASES[:-1],
     _lost("released_pages"),
+    Case("ioat: IOVA windows", _few(f"{_models('ioatdma')}; only"), "actions", "windows_copy"),
 )
 #: Its driver cannot be unbound.
 AE4DMA_CASES = (
