@@ -20,7 +20,7 @@ trap 'umount "$dir/disk" 2>/dev/null; umount "$dir"; rmdir "$dir"' EXIT
 # A guest without programs of the host has busybox, which makes ext2; the ext4 driver mounts that, too.
 make_disk() {
 	if [ -n "${MKFS-}" ]; then
-		$MKFS "$1" >/dev/null
+		eval "$MKFS \"\$1\"" >/dev/null
 	elif command -v mkfs.ext4 >/dev/null; then
 		mkfs.ext4 -q -E nodiscard "$1"
 	else

@@ -177,6 +177,16 @@ def test_ioat_halts_at_an_error_until_a_reset(intel: IoatDriver) -> None:
     assert intel.target() == intel.source
 
 
+def test_ioat_says_how_long_a_reset_takes(intel: IoatDriver) -> None:
+    intel.fault(reset_ms=300)
+    for _ in range(2):
+        intel.put(ioat.COMMAND, ioat.RESET, 1)
+        assert intel.get(ioat.COMMAND, 1) & ioat.RESET
+        time.sleep(0.1)
+    time.sleep(0.2)
+    assert not intel.get(ioat.COMMAND, 1) & ioat.RESET
+
+
 def test_ioat_suspends_after_the_copy_under_way(intel: IoatDriver) -> None:
     intel.fault(latency_us=300_000)
     intel.submit()

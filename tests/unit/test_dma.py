@@ -29,7 +29,7 @@ MODULES = {name: Path(f"/m m/{name}.ko") for name in ("ferry_mtcopy", "ferry_dcb
 DCBM = paths.repo_root() / "kernel/overlay/drivers/ferry/dcbm"
 SCRIPT = (paths.repo_root() / "guest/scripts/dma-faults.sh").read_text()
 FUNCTIONS = set(re.findall(r"^(\w+)\(\) \{", SCRIPT, re.MULTILINE))
-VARIABLES = {"folios", "least", "movers", "nr_devices"}
+VARIABLES = {"folios", "least", "may_hang", "movers", "nr_devices"}
 COUNTERS = set(re.findall(r"TYPE\(DCBM_\w+, (\w+)\)", (DCBM / "internal.h").read_text()))
 TESTDMA = {*re.findall(r'"(\w+)"', re.findall(r"testdma_names\[\] = \{(.*?)\};",
                                               (DCBM / "tests/testdma.c").read_text(), re.DOTALL)[0]), "late_ms"}

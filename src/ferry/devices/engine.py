@@ -64,6 +64,11 @@ class Queue(ABC):
         self._generation = 0
         self._number = 0
 
+    @property
+    def plan(self) -> Plan:
+        """The current plan of the device."""
+        return self._around.faults.current().plans[self._around.device]
+
     @abstractmethod
     def get(self, offset: int) -> int:
         """The register at `offset` of the queue's own."""

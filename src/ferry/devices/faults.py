@@ -54,6 +54,8 @@ class Plan:
     error: int = 0
     corrupt: int = 0
     partial: int = 0
+    reset_ms: int = 0
+    """Time for which a channel says that its reset is not over, of a model that says so (ms)."""
     delay_us: int = 0
     """Delay of every descriptor before its copy (us)."""
     queue_mb_per_s: int = 0

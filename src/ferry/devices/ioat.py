@@ -14,6 +14,7 @@ Interrupts are never masked: the driver arms them again after each one, and lose
 from __future__ import annotations
 
 import struct
+import time
 
 from ferry.devices.engine import Job, Queue, Surroundings
 from ferry.devices.faults import Faults
@@ -52,6 +53,7 @@ class IoatChannel(Queue):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
+        self._reset_until = 0.0
         self.clear()
 
     def clear(self) -> None:
@@ -65,7 +67,8 @@ class IoatChannel(Queue):
         """Until it gets a chain."""
 
     def get(self, offset: int) -> int:
-        values = {STATUS: self._status(), STATUS + 4: self._status() >> 32, ISSUED: self._issued, ERROR: self._error}
+        values = {COMMAND: RESET if self._resets() else 0, STATUS: self._status(), STATUS + 4: self._status() >> 32,
+                  ISSUED: self._issued, ERROR: self._error}
         return values.get(offset, self._registers.get(offset, 0))
 
     def put(self, offset: int, value: int) -> None:
@@ -78,7 +81,9 @@ class IoatChannel(Queue):
         elif offset == ERROR:
             self._error &= ~value
         elif offset == COMMAND and value & RESET:
-            self.reset()
+            if not self._resets():
+                self.reset()
+                self._reset_until = time.monotonic() + self.plan.reset_ms * 1e-3
         elif offset == COMMAND:
             self._suspended = bool(value & SUSPEND)
 
@@ -104,6 +109,9 @@ class IoatChannel(Queue):
             self.memory.write(self._address(COMPLETION_LOW, COMPLETION_HIGH), self._status().to_bytes(8, "little"))
         if self._flags & INTERRUPT or not good:
             self.interrupt()
+
+    def _resets(self) -> bool:
+        return time.monotonic() < self._reset_until
 
     def _status(self) -> int:
         if self._halted:

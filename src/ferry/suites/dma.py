@@ -50,7 +50,8 @@ class Case:
     guest, whose number must change; `action` a function of dma-faults.sh, repeated under load. The evidence "actions"
     counts how often it succeeds. Rates are such that a fault is sure to happen, and that some transfers complete
     nevertheless: where a fault makes a channel hang, one in 50 descriptors. A case that is not `always` runs only if
-    the user names the suite. "least=N" in a setup asks for so great a change of the number.
+    the user names the suite. "least=N" in a setup asks for so great a change of the number, "may_hang=0" for no channel
+    that hangs.
     """
 
     name: str
@@ -156,7 +157,8 @@ MIXED_CASES = (
 #: With the kernel's own ioatdma, whose timer resets a channel without progress after two of its periods of 200 ms.
 IOAT_CASES = (
     Case("ioat: no fault", f"{_models('ioatdma')}; only", "completed"),
-    Case("ioat: an error that aborts others", _few(f"{_models('ioatdma', error=50)}; only"), "errors", always=True),
+    Case("ioat: an error that aborts others",
+         _few(f"may_hang=0; {_models('ioatdma', error=50)}; knob timeout_ms 5000; only"), "errors", always=True),
     Case("ioat: a late completion", _few(f"{_models('ioatdma', late=50, late_ms=200)}; hang_soon; only"),
          "late_completions"),
     Case("ioat: a lost completion, and the channel reset", _few(f"{_models('ioatdma', stall=50)}; only"),
@@ -164,6 +166,8 @@ IOAT_CASES = (
     # Some end during the reset, which waits up to 100 ms for the descriptor under way.
     Case("ioat: a copy during the reset", f"{_models('ioatdma', late=3, late_ms=350)}; only", "late_completions",
          always=True),
+    Case("ioat: a lost completion, and resets that fail",
+         _few(f"{_models('ioatdma', stall=50, reset_ms=600)}; only"), "late_completions"),
     Case("ioat: unbound at work", _few(f"{_models('ioatdma')}; only"), "actions", "rebind_used", always=True),
 )
 #: Behind an IOMMU no page leaks.

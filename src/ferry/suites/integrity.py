@@ -10,11 +10,12 @@ from dataclasses import replace
 from ferry.bench.plan import ends_words
 from ferry.boards import LOCAL
 from ferry.debian import packages
+from ferry.errors import InfraError
 from ferry.kernel.build import Kernel
 from ferry.suites import guest_boot
 from ferry.suites.context import Context
 from ferry.suites.guest_boot import Job
-from ferry.suites.result import Result, skipped
+from ferry.suites.result import Result, error, skipped
 from ferry.vm import guest_programs
 
 NAME = "integrity"
@@ -40,8 +41,14 @@ def run(context: Context) -> list[Result]:
     if context.board.runner == LOCAL and len(context.board.ends) < 2:
         return [skipped(NAME, NAME, "memory is to move between two nodes, and this machine has one")]
     kernel = guest_boot.debug_kernel(context)
-    chosen = live_jobs if context.board.runner == LOCAL else jobs
-    return guest_boot.run_jobs(context, kernel, chosen(context, kernel), NAME)
+    if context.board.runner == LOCAL:
+        return guest_boot.run_jobs(context, kernel, live_jobs(context, kernel), NAME)
+    chosen, missing = jobs(context, kernel), []
+    try:
+        chosen += btrfs_jobs(context)
+    except InfraError as cause:
+        missing.append(error(NAME, "btrfs", cause))
+    return [*guest_boot.run_jobs(context, kernel, chosen, NAME), *missing]
 
 
 def jobs(context: Context, kernel: Kernel) -> list[Job]:
@@ -57,7 +64,6 @@ def jobs(context: Context, kernel: Kernel) -> list[Job]:
         Job(NAME, "warm-up", warmup, WARMUP_S + AROUND_S),
         _job(context, "kernel", "kernel", guest_boot.select("kernel")),
         *([two] if context.thorough else []), _mtcopy(context, kernel, 4, "always"),
-        *_on_btrfs(context),
     ]
 
 
@@ -85,9 +91,12 @@ def _job(context: Context, name: str, migrator: str, setup: tuple[str, ...]) -> 
     return Job(NAME, name, command, seconds + AROUND_S, setup, migrator)
 
 
-def _on_btrfs(context: Context) -> list[Job]:
-    """Files on Btrfs: whether the migrator copies their folios; and if the user names the suite, integrity there."""
-    if context.board.arch != platform.machine():
+def btrfs_jobs(context: Context) -> list[Job]:
+    """Files on Btrfs: whether the migrator copies their folios; and if the user names the suite, integrity there.
+
+    Raises InfraError if its mkfs cannot be fetched.
+    """
+    if context.quick or context.board.arch != platform.machine():
         return []
     mkfs = packages.run_unpacked(packages.with_libraries("btrfs-progs"), "mkfs.btrfs")
     movebench = guest_programs.programs(context.board.arch)["movebench"]

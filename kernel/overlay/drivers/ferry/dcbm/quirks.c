@@ -99,11 +99,11 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 		.release_waits = true, .trust = DCBM_TRUST_RESULT,
 	},
 	/*
-	 * An error halts the device. After it, and when a channel makes no
-	 * progress for two periods of its timer, the driver resets the channel
-	 * and reports DMA_TRANS_ABORTED for what was not completed. Since a
-	 * series that this driver stands on, the timer resets first, and
-	 * aborts all. Has no terminate_all().
+	 * An error halts the device. The driver then reports DMA_TRANS_ABORTED
+	 * for the descriptors behind it and resets the channel. So it does when
+	 * a channel makes no progress for two periods of a timer; since a
+	 * series that this driver stands on, it resets first then, and aborts
+	 * all. Has no terminate_all().
 	 */
 	{
 		.driver = "ioatdma", .depth = 64, .aborted_means_idle = true,
