@@ -273,3 +273,20 @@ def test_integrity_needs_two_nodes(tmp_path: Path) -> None:
     (result,) = integrity.run(Context(replace(boards.load("local"), ends=(0,)), tmp_path))
     assert (result.outcome, result.reason) == (Outcome.SKIPPED,
                                                "memory is to move between two nodes, and this machine has one")
+
+
+def test_integrity_runs_although_the_mkfs_of_btrfs_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch,
+                                                                     tmp_path: Path) -> None:
+    def offline(package: str) -> Path:
+        raise InfraError("no network")
+
+    ran: list[str] = []
+    monkeypatch.setattr(integrity.packages, "with_libraries", offline)
+    monkeypatch.setattr(guest_programs, "programs", lambda arch: {"integrity": Path("/integrity")})
+    monkeypatch.setattr(integrity.guest_boot, "debug_kernel", lambda context: replace(KERNEL, modules={
+        "ferry_mtcopy": Path("/x.ko")}))
+    monkeypatch.setattr(integrity.guest_boot, "run_jobs", lambda context, kernel, jobs, name: ran.extend(
+        job.name for job in jobs) or [])
+    (result,) = integrity.run(Context(boards.load("x86-numa"), tmp_path))
+    assert (result.outcome, result.name, result.reason) == (Outcome.FAILED, "btrfs", "no network")
+    assert ran == ["warm-up", "kernel", "mtcopy4-nontemporal"]

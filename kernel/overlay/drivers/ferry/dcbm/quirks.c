@@ -100,10 +100,10 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	},
 	/*
 	 * An error halts the device. The driver then reports DMA_TRANS_ABORTED
-	 * for the descriptors behind it and resets the channel. So it does when
-	 * a channel makes no progress for two periods of a timer; since a
-	 * series that this driver stands on, it resets first then, and aborts
-	 * all. Has no terminate_all().
+	 * for the descriptors behind it and resets the channel. If a channel
+	 * makes no progress for two periods of a timer, the driver resets it
+	 * and then reports DMA_TRANS_ABORTED for all: in this order since a
+	 * series that this driver stands on. Has no terminate_all().
 	 */
 	{
 		.driver = "ioatdma", .depth = 64, .aborted_means_idle = true,
