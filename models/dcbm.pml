@@ -61,7 +61,7 @@
 #define see_second_group              24
 #define see_look_in_vain              25
 
-/* Why completions can be believed; NONE_IDLE is DCBM_TRUST_NONE with done_means_idle. */
+/* Why completions can be believed; RESULT is reports_errors, NONE_IDLE is done_means_idle without it. */
 mtype:trust = { RESULT, NONE, NONE_IDLE };
 mtype:trust trust;
 bool aborted_means_idle;
@@ -436,8 +436,9 @@ end:	do
 /* channels.c */
 
 /* wait_event(): whoever makes the condition true wakes afterwards. */
-inline dcbm_claim_wait()
+inline dcbm_unpublish()
 {
+	held = false;
 	do
 	:: woken = false;
 		if
@@ -446,12 +447,6 @@ inline dcbm_claim_wait()
 		:: d_step { claimed && !hung && !should_fail(claim_wait) -> reached(waits_for_claim) }; woken
 		fi
 	od
-}
-
-inline dcbm_unpublish()
-{
-	held = false;
-	dcbm_claim_wait()
 }
 
 /* dcbm is deselected. */
@@ -470,7 +465,7 @@ proctype dcbm_release_channels()
 
 /* hotplug.c */
 
-/* dcbm_wait_for_recovery(), for a limited time, and dcbm_leak() */
+/* dcbm_wait_for_recovery(), for a limited time, and dcbm_give_up() */
 inline dcbm_evict()
 {
 	dcbm_unpublish();

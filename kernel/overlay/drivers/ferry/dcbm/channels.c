@@ -122,42 +122,28 @@ static bool dcbm_chan_match(struct dma_chan *chan, void *param)
 	return chan == param && dcbm_chan_usable(chan);
 }
 
-/*
- * Two transfers at a time keep the device busy while the CPU handles the one
- * that is complete.
- */
-static unsigned int dcbm_nr_transfers(const struct dcbm_quirks *quirks)
-{
-	return min(quirks->depth, DCBM_MAX_TRANSFERS);
-}
-
-static void dcbm_transfers_init(struct dcbm_channel *ch)
-{
-	struct dcbm_transfer *transfer;
-
-	for (transfer = ch->transfers;
-	     transfer < dcbm_transfers_end(ch); transfer++) {
-		transfer->ch = ch;
-		dcbm_windows_alloc(transfer);
-	}
-}
-
 static struct dcbm_channel *dcbm_channel_alloc(struct dma_chan *chan)
 {
 	const struct dcbm_quirks *quirks = dcbm_quirks_of(chan);
+	/* Two keep the device busy while the CPU handles a complete one. */
+	unsigned int nr = min(quirks->depth, DCBM_MAX_TRANSFERS);
 	struct dcbm_channel *ch;
 
-	ch = kvzalloc_flex(*ch, transfers, dcbm_nr_transfers(quirks));
+	ch = kvzalloc_flex(*ch, transfers, nr);
 	if (!ch)
 		return NULL;
-	ch->nr_transfers = dcbm_nr_transfers(quirks);
+	ch->nr_transfers = nr;
 	ch->chan = chan;
 	ch->provider = chan->device->dev;
 	ch->dev = dmaengine_get_dma_device(chan);
 	ch->nid = dev_to_node(chan->device->dev);
 	ch->quirks = quirks;
 	ch->engine = dcbm_engine_get(ch->provider);
-	dcbm_transfers_init(ch);
+	for (struct dcbm_transfer *transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		transfer->ch = ch;
+		dcbm_windows_alloc(transfer);
+	}
 	return ch;
 }
 
@@ -249,31 +235,14 @@ void dcbm_channel_detach(struct dcbm_channel *ch)
  */
 void dcbm_channel_free(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
-
 	dmaengine_synchronize(ch->chan);
 	dcbm_quirk_delay(ch);
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		dcbm_windows_free(transfer);
 	dma_release_channel(ch->chan);
 	dcbm_channel_detach(ch);
 	kvfree(ch);
-}
-
-/*
- * Claim a slot that no batch can claim any more; false if hung.c has it. A
- * batch takes no lock of dcbm, and its time is limited.
- */
-static bool dcbm_claim_wait(struct dcbm_channel *ch)
-{
-	bool claimed;
-
-	wait_event(dcbm_wait,
-		   (claimed = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
-		   /* Pairs with dcbm_channel_hung(): its stores are visible. */
-		   smp_load_acquire(&ch->hung));
-	return claimed;
 }
 
 /**
@@ -285,6 +254,8 @@ static bool dcbm_claim_wait(struct dcbm_channel *ch)
  */
 bool dcbm_unpublish(struct dcbm_channel *ch)
 {
+	bool claimed;
+
 	lockdep_assert_held(&dcbm_mutex);
 	clear_bit(ch->slot, dcbm_held);
 	/*
@@ -292,7 +263,12 @@ bool dcbm_unpublish(struct dcbm_channel *ch)
 	 * sees the bit cleared.
 	 */
 	smp_mb__after_atomic();
-	return dcbm_claim_wait(ch);
+	/* A batch takes no lock of dcbm, and its time is limited. */
+	wait_event(dcbm_wait,
+		   (claimed = !test_and_set_bit_lock(ch->slot, dcbm_claimed)) ||
+		   /* Pairs with dcbm_channel_hung(): its stores are visible. */
+		   smp_load_acquire(&ch->hung));
+	return claimed;
 }
 
 /**
@@ -316,7 +292,8 @@ void dcbm_release_channels(bool all)
 	}
 }
 
-static void dcbm_clear_claim(unsigned int slot)
+/** dcbm_unclaim() - give a claimed slot back */
+void dcbm_unclaim(unsigned int slot)
 {
 	clear_bit_unlock(slot, dcbm_claimed);
 	/* wake_up_all() must see each task that waited before the clearing. */
@@ -332,27 +309,21 @@ static enum dcbm_counter dcbm_try_claim(unsigned int slot)
 	if (!test_bit(slot, dcbm_held) ||
 	    test_and_set_bit_lock(slot, dcbm_claimed))
 		return DCBM_REJECTED_BUSY;
-	/* If it was removed since, dcbm_claim_wait() waits for this claim. */
+	/* If it was removed since, dcbm_unpublish() waits for this claim. */
 	if (!test_bit_acquire(slot, dcbm_held))
 		why = DCBM_REJECTED_BUSY;
 	else if (dcbm_engine_rests(dcbm_slots[slot]->engine))
 		why = DCBM_REJECTED_RESTING;
 	if (why != DCBM_NR_COUNTERS)
-		dcbm_clear_claim(slot);
+		dcbm_unclaim(slot);
 	return why;
-}
-
-/** dcbm_unclaim() - give a claimed channel back */
-void dcbm_unclaim(struct dcbm_channel *ch)
-{
-	dcbm_clear_claim(ch->slot);
 }
 
 /** dcbm_give_back() - give all channels of a job back */
 void dcbm_give_back(struct dcbm_job *job)
 {
 	while (job->nr)
-		dcbm_unclaim(job->ch[--job->nr]);
+		dcbm_unclaim(job->ch[--job->nr]->slot);
 }
 
 /**
@@ -365,7 +336,7 @@ void dcbm_channel_return(struct dcbm_channel *ch)
 {
 	lockdep_assert_held(&dcbm_mutex);
 	if (test_bit(ch->slot, dcbm_held))
-		dcbm_unclaim(ch);
+		dcbm_unclaim(ch->slot);
 	else
 		dcbm_channel_free(ch);
 }
@@ -405,7 +376,7 @@ static unsigned int dcbm_order(unsigned char *slots, int dst, int src)
 
 /**
  * dcbm_claim() - claim channels for a job
- * @job:	the job; @job->nr is 0 if no channel is free
+ * @job:	the job, without channels; @job->nr stays 0 if none is free
  * @wanted:	maximum number of channels
  *
  * Context: any. Does not wait.
@@ -421,7 +392,6 @@ enum dcbm_counter dcbm_claim(struct dcbm_job *job, unsigned int wanted)
 	nr = dcbm_order(slots, folio_nid(pair->dst), folio_nid(pair->src));
 	if (!nr)
 		last = DCBM_REJECTED_NO_CHANNEL;
-	job->nr = 0;
 	for (i = 0; i < nr && job->nr < wanted; i++) {
 		why = dcbm_try_claim(slots[i]);
 		if (why == DCBM_NR_COUNTERS)

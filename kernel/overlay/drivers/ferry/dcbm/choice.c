@@ -64,21 +64,15 @@ struct dcbm_choice {
 	unsigned long stamp;
 };
 
-/* Without helpers, and with them. */
-struct dcbm_choices {
-	struct dcbm_choice of[2][DCBM_COUNTS][DCBM_FOLIOS];
-};
-
-/* One for each node of destinations. */
-static struct dcbm_choices *dcbm_choices;
+/* For each node of destinations, without helpers and with them. */
+static struct dcbm_choice (*dcbm_choices)[2][DCBM_COUNTS][DCBM_FOLIOS];
 
 static struct dcbm_choice *dcbm_choice_of(const struct dcbm_job *job)
 {
 	unsigned int helpers = ferry_mtcopy_nr_helpers(job->cpus);
 
-	return &dcbm_choices[job->batch->dst_nid]
-		.of[!!helpers][dcbm_count_class(job->nr)]
-		   [dcbm_folio_class(job)];
+	return &dcbm_choices[job->batch->dst_nid][!!helpers]
+		[ilog2(job->nr)][dcbm_folio_class(job)];
 }
 
 /* Measure again. The rate of the CPUs tells how large a batch they can copy. */
@@ -301,7 +295,7 @@ static void dcbm_show_choice(struct seq_file *m, int nid, unsigned int helpers,
 			     unsigned int count, unsigned int folio)
 {
 	const struct dcbm_choice *choice =
-		&dcbm_choices[nid].of[helpers][count][folio];
+		&dcbm_choices[nid][helpers][count][folio];
 
 	if (!choice->rate[DCBM_BY_CPUS])
 		return;

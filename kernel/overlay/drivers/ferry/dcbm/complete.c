@@ -20,19 +20,16 @@
  * different, because nothing proves the copy, and is left to the move phase,
  * which reports it.
  *
- * The device of a hung channel may still write the descriptors in flight. Their
- * segments are marked in flight and the channel goes to hung.c. Nothing that
- * shares a mapping with them is unmapped, so their completed neighbours, which
- * cannot be verified while they are mapped, are left to the CPU; or they are
- * marked in flight too, if only verification could have told that the device
- * has finished with them.
+ * The segments that the device of a hung channel may still write are marked in
+ * flight, for hung.c. Nothing that shares a mapping with them is unmapped, so
+ * their completed neighbours, which cannot be verified while they are mapped,
+ * are left to the CPU. If only verification could have told that the device has
+ * finished with them, they are marked, too.
  *
- * A completion that verification refutes does not show that the device has
- * stopped, unless the driver's quirks say so: it may have come early, and
- * nothing will tell when the device does stop. So the channel hangs until its
- * driver is unbound, with the segments of the descriptor. To the folios this is
- * no different from a descriptor in flight. An error that a driver reports is
- * taken as the end of the descriptor, except as quirks.c describes.
+ * A completion that verification refutes may have come early, and nothing will
+ * tell when the device does stop. Then the channel hangs until its driver is
+ * unbound, with the segments of the descriptor. A driver with done_means_idle
+ * only completes what its device has ended: there it was an error.
  */
 
 #include <linux/bitmap.h>
@@ -63,20 +60,6 @@ static bool dcbm_same_bytes(const void *dst, const void *src, size_t len)
 	return true;
 }
 
-static bool dcbm_segment_matches(struct dcbm_transfer *transfer, unsigned int i)
-{
-	const void *src = sg_virt(&transfer->src[i]);
-	const void *dst = sg_virt(&transfer->dst[i]);
-	size_t offset, len = transfer->src[i].length;
-
-	for (offset = 0; offset < len; offset += PAGE_SIZE) {
-		if (!dcbm_same_bytes(dst + offset, src + offset, PAGE_SIZE))
-			return false;
-	}
-	cond_resched();
-	return true;
-}
-
 /*
  * Compare a descriptor's source and destination, which are unmapped and locked,
  * and which no other task can reach. Return true if all sources could be read
@@ -89,8 +72,12 @@ static bool dcbm_desc_matches(struct dcbm_transfer *transfer,
 	bool same = true;
 	unsigned int i;
 
-	for (i = desc->first; same && i < desc->first + desc->nr; i++)
-		same = dcbm_segment_matches(transfer, i);
+	for (i = desc->first; same && i < desc->first + desc->nr; i++) {
+		same = dcbm_same_bytes(sg_virt(&transfer->dst[i]),
+				       sg_virt(&transfer->src[i]),
+				       transfer->src[i].length);
+		cond_resched();
+	}
 	if (same)
 		dcbm_count(DCBM_VERIFIED_BYTES, desc->len);
 	dcbm_count(DCBM_VERIFY_NS, ktime_get_ns() - start);
@@ -114,22 +101,10 @@ static void dcbm_mark_in_flight(struct dcbm_transfer *transfer)
 	}
 }
 
-static void dcbm_account(const struct dcbm_desc *desc)
-{
-	int status = READ_ONCE(desc->status);
-
-	if (desc->in_flight)
-		dcbm_count(DCBM_TIMEOUTS, 1);
-	else if (!status)
-		dcbm_count(DCBM_COMPLETED, 1);
-	else if (status != -EAGAIN)
-		dcbm_count(DCBM_ERRORS, 1);
-}
-
 /* Must a copy be verified although the driver reports success? */
 static bool dcbm_needs_verify(const struct dcbm_quirks *quirks)
 {
-	return quirks->trust == DCBM_TRUST_NONE ||
+	return !quirks->reports_errors ||
 	       READ_ONCE(dcbm_tuning.verify) == DCBM_VERIFY_ALWAYS;
 }
 
@@ -157,14 +132,19 @@ void dcbm_spoil(struct dcbm_transfer *transfer)
 	}
 }
 
-/* The result of a descriptor: 0 if its segments are complete. */
+/* Count a descriptor. Return 0 if its segments are complete. */
 static int dcbm_desc_result(struct dcbm_transfer *transfer,
 			    const struct dcbm_desc *desc, bool verify)
 {
-	if (desc->in_flight)
+	if (desc->in_flight) {
+		dcbm_count(DCBM_TIMEOUTS, 1);
 		return -EBUSY;
-	if (desc->status)
+	}
+	if (desc->status) {
+		dcbm_count(DCBM_ERRORS, desc->status != -EAGAIN);
 		return desc->status;
+	}
+	dcbm_count(DCBM_COMPLETED, 1);
 	/* While it is mapped the content belongs to the device. */
 	if (!transfer->mapped && (!verify || dcbm_desc_matches(transfer, desc)))
 		return 0;
@@ -207,7 +187,6 @@ static size_t dcbm_set_status(struct dcbm_job *job,
 		struct dcbm_desc *desc = &transfer->descs[i];
 		int err = dcbm_desc_result(transfer, desc, verify);
 
-		dcbm_account(desc);
 		if (err)
 			dcbm_fail_pairs(job, desc, err);
 		else
@@ -248,14 +227,11 @@ static void dcbm_learn_transfer(const struct dcbm_job *job,
 	u64 now = ktime_get_ns();
 
 	if (ch->last_done < job->now)
-		dcbm_learn(job, ch, &(struct dcbm_sample) {
-			.bytes = transfer->bytes,
-			.done = ch->done_bytes - max(transfer->begun_bytes,
-						     ch->last_bytes),
-			/* Until then the channel had another transfer. */
-			.ns = now - max(transfer->begun, ch->last_done),
-			.cpu_ns = transfer->cpu_ns,
-		});
+		/* Until @last_done the channel had another transfer. */
+		dcbm_learn(job, transfer,
+			   ch->done_bytes -
+			   max(transfer->begun_bytes, ch->last_bytes),
+			   now - max(transfer->begun, ch->last_done));
 	ch->last_done = now;
 	ch->last_bytes = ch->done_bytes;
 }
@@ -304,11 +280,9 @@ bool dcbm_complete(struct dcbm_job *job, struct dcbm_transfer *transfer)
  */
 void dcbm_complete_hung(struct dcbm_job *job, struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
-
 	dcbm_engine_failed(ch->engine, ch->lost ? "a false completion" :
 						  "a late completion");
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++) {
 		/* The one that ended above has its pages marked. */
 		if (!transfer->busy || !transfer->mapped)

@@ -249,20 +249,6 @@ static enum dcbm_state dcbm_poll_transfer(struct dcbm_job *job,
 	return DCBM_WAITING;
 }
 
-/* Give a channel its next transfers. */
-static enum dcbm_state dcbm_give(struct dcbm_job *job, struct dcbm_channel *ch)
-{
-	enum dcbm_state state = DCBM_IDLE;
-	struct dcbm_transfer *transfer;
-
-	for (transfer = ch->transfers;
-	     transfer < dcbm_transfers_end(ch); transfer++)
-		if (!transfer->busy && !ch->done_claiming &&
-		    !(ch->refused && ch->claimed))
-			state |= dcbm_next_transfer(job, transfer);
-	return state;
-}
-
 /*
  * Check a channel's transfers, and give it the next ones. Its share grows only
  * when one of them ends, so it is asked for then, not at each look.
@@ -271,9 +257,8 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 					 struct dcbm_channel *ch)
 {
 	enum dcbm_state state = DCBM_IDLE;
-	struct dcbm_transfer *transfer;
 
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++) {
 		if (transfer->busy)
 			state |= dcbm_poll_transfer(job, transfer);
@@ -286,10 +271,14 @@ static enum dcbm_state dcbm_poll_channel(struct dcbm_job *job,
 		return state;
 	/* It takes time to give others their transfers. */
 	job->now = ktime_get_ns();
-	if (dcbm_in_time(job)) {
-		ch->may_claim = false;
-		state |= dcbm_give(job, ch);
-	}
+	if (!dcbm_in_time(job))
+		return state;
+	ch->may_claim = false;
+	for (struct dcbm_transfer *transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++)
+		if (!transfer->busy && !ch->done_claiming &&
+		    !(ch->refused && ch->claimed))
+			state |= dcbm_next_transfer(job, transfer);
 	return state;
 }
 
@@ -383,10 +372,7 @@ void dcbm_copy_job(struct dcbm_job *job)
 	unsigned int i;
 
 	job->start = ktime_get_ns();
-	job->look = 0;
 	job->done = &dcbm_done[job->nr ? job->ch[0]->slot : 0];
-	job->cpu_bytes = 0;
-	job->cpu_ns = 0;
 	job->claims = ferry_mtcopy_start(job->cpus);
 	job->other_ns = ktime_get_ns() - job->start;
 	for (i = 0; i < job->nr; i++) {

@@ -41,7 +41,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/suspend.h>
-#include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
@@ -50,15 +49,15 @@
 #define DCBM_REMOVAL_WAIT_MS	1000
 
 /*
- * Kinds of sleep, each from before tasks are frozen until they are thawed. Bits
- * and no count: a sleep that could not begin may have no notification of its
- * end.
+ * Kinds of sleep, each from before tasks are frozen until they are thawed: the
+ * bits of the events that begin them, of which none is 0. Bits and no count: a
+ * sleep that could not begin may have no notification of its end. A shutdown
+ * has no end.
  */
-#define DCBM_SUSPEND		BIT(0)
-#define DCBM_HIBERNATION	BIT(1)
-#define DCBM_RESTORE		BIT(2)
-/* It has no end. */
-#define DCBM_SHUTDOWN		BIT(3)
+#define DCBM_SHUTDOWN		BIT(0)
+static_assert((PM_POST_SUSPEND - PM_SUSPEND_PREPARE) == 1 &&
+	      (PM_POST_HIBERNATION - PM_HIBERNATION_PREPARE) == 1 &&
+	      (PM_POST_RESTORE - PM_RESTORE_PREPARE) == 1);
 
 /*
  * Migrators that use the channels: one while one of ours is selected, two while
@@ -140,13 +139,6 @@ int dcbm_set_devices(const char *names)
 	strscpy(dcbm_devices, old, sizeof(dcbm_devices));
 	dcbm_refresh();
 	return -ENODEV;
-}
-
-/** dcbm_show_devices() - print the devices knob on a sysfs page */
-ssize_t dcbm_show_devices(char *buf)
-{
-	guard(mutex)(&dcbm_mutex);
-	return sysfs_emit(buf, "%s\n", dcbm_devices);
 }
 
 /*
@@ -237,35 +229,22 @@ static struct notifier_block dcbm_reboot_nb = {
 	.notifier_call = dcbm_notify_reboot,
 };
 
-static void dcbm_resume(unsigned int kind)
-{
-	scoped_guard(mutex, &dcbm_mutex)
-		dcbm_suspend_state &= ~kind;
-	/* From a work: channels must not delay the wake-up. */
-	queue_work(system_dfl_wq, &dcbm_refresh_work);
-}
-
 static int dcbm_notify_pm(struct notifier_block *nb, unsigned long event,
 			  void *unused)
 {
 	switch (event) {
 	case PM_SUSPEND_PREPARE:
-		dcbm_release_for_suspend(DCBM_SUSPEND);
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		dcbm_release_for_suspend(BIT(event));
 		break;
 	case PM_POST_SUSPEND:
-		dcbm_resume(DCBM_SUSPEND);
-		break;
-	case PM_HIBERNATION_PREPARE:
-		dcbm_release_for_suspend(DCBM_HIBERNATION);
-		break;
 	case PM_POST_HIBERNATION:
-		dcbm_resume(DCBM_HIBERNATION);
-		break;
-	case PM_RESTORE_PREPARE:
-		dcbm_release_for_suspend(DCBM_RESTORE);
-		break;
 	case PM_POST_RESTORE:
-		dcbm_resume(DCBM_RESTORE);
+		scoped_guard(mutex, &dcbm_mutex)
+			dcbm_suspend_state &= ~BIT(event - 1);
+		/* From a work: channels must not delay the wake-up. */
+		queue_work(system_dfl_wq, &dcbm_refresh_work);
 		break;
 	}
 	return NOTIFY_DONE;

@@ -7,8 +7,7 @@
  * complete its descriptors in time is hung: it keeps its busy transfers, mapped
  * as they are, and holds two references for each segment in flight. So does a
  * channel whose driver reported a false completion (complete.c), for each
- * segment concerned; that transfer is unmapped already, because otherwise the
- * CPU could not have verified the content.
+ * segment concerned; that transfer was unmapped for the verification.
  *
  *   - The reference on the source makes the folio's move fail in migration's
  *     ordinary check of the reference count, which comes before the CPU would
@@ -91,28 +90,14 @@ static s64 dcbm_segment_pages(const struct dcbm_transfer *transfer,
  */
 bool dcbm_all_done(const struct dcbm_channel *ch)
 {
-	const struct dcbm_transfer *transfer;
-
 	if (ch->lost)
 		return false;
 	/* Pairs with the release in dcbm_desc_done(). */
-	for (transfer = ch->transfers;
+	for (const struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (transfer->busy && atomic_read_acquire(&transfer->pending))
 			return false;
 	return true;
-}
-
-static void dcbm_hold_pages(struct dcbm_transfer *transfer)
-{
-	unsigned int i;
-
-	for_each_set_bit(i, transfer->in_flight, transfer->nr_segments) {
-		folio_get(dcbm_src_folio(transfer, i));
-		folio_get(dcbm_dst_folio(transfer, i));
-		dcbm_count(DCBM_HUNG_PAGES, dcbm_segment_pages(transfer, i));
-	}
-	transfer->src_put = 0;
 }
 
 /**
@@ -124,21 +109,31 @@ static void dcbm_hold_pages(struct dcbm_transfer *transfer)
  */
 void dcbm_channel_hung(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
+	unsigned int i;
 
 	__module_get(THIS_MODULE);
-	for (transfer = ch->transfers;
-	     transfer < dcbm_transfers_end(ch); transfer++)
-		if (transfer->busy)
-			dcbm_hold_pages(transfer);
+	for (struct dcbm_transfer *transfer = ch->transfers;
+	     transfer < dcbm_transfers_end(ch); transfer++) {
+		unsigned int nr = transfer->nr_segments;
+
+		if (!transfer->busy)
+			continue;
+		for_each_set_bit(i, transfer->in_flight, nr) {
+			folio_get(dcbm_src_folio(transfer, i));
+			folio_get(dcbm_dst_folio(transfer, i));
+			dcbm_count(DCBM_HUNG_PAGES,
+				   dcbm_segment_pages(transfer, i));
+		}
+		transfer->src_put = 0;
+	}
 	dcbm_count(DCBM_CHANNELS_HUNG, 1);
 	/* @hung is set if and only if the channel is on the list. */
 	scoped_guard(spinlock, &dcbm_hung_lock) {
-		/* Pairs with dcbm_claim_wait(). */
+		/* Pairs with dcbm_unpublish(). */
 		smp_store_release(&ch->hung, true);
 		list_add_tail(&ch->list, &dcbm_hung_channels);
 	}
-	/* dcbm_claim_wait() may wait for the claim, which hung.c keeps. */
+	/* dcbm_unpublish() may wait for the claim, which hung.c keeps. */
 	wake_up_all(&dcbm_wait);
 	dcbm_queue_hung_work();
 }
@@ -164,10 +159,9 @@ static bool dcbm_put_sources(struct dcbm_transfer *transfer)
 
 static bool dcbm_put_all_sources(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
 	bool all = true;
 
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (transfer->busy && !dcbm_put_sources(transfer))
 			all = false;
@@ -192,9 +186,7 @@ static void dcbm_transfer_recovered(struct dcbm_transfer *transfer)
 /* All descriptors completed: undo dcbm_channel_hung(). */
 static void dcbm_channel_recovered(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
-
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++)
 		if (transfer->busy)
 			dcbm_transfer_recovered(transfer);
@@ -303,12 +295,11 @@ static s64 dcbm_abandon_transfer(struct dcbm_transfer *transfer)
  */
 void dcbm_abandon(struct dcbm_channel *ch)
 {
-	struct dcbm_transfer *transfer;
 	s64 leaked = 0;
 
 	ch->chan = NULL;
 	get_device(ch->provider);
-	for (transfer = ch->transfers;
+	for (struct dcbm_transfer *transfer = ch->transfers;
 	     transfer < dcbm_transfers_end(ch); transfer++) {
 		if (transfer->busy)
 			leaked += dcbm_abandon_transfer(transfer);

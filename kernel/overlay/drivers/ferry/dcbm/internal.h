@@ -39,16 +39,6 @@
 #define DCBM_DEVICES_LEN	(PAGE_SIZE / 4)
 
 /**
- * enum dcbm_trust - why a driver's completion can be believed
- * @DCBM_TRUST_NONE:	it cannot: the copy is verified
- * @DCBM_TRUST_RESULT:	the callback's result reports errors
- */
-enum dcbm_trust {
-	DCBM_TRUST_NONE,
-	DCBM_TRUST_RESULT,
-};
-
-/**
  * struct dcbm_quirks - quirks of a DMA engine driver
  * @driver:	name of the driver; NULL in the row for unlisted drivers
  * @depth:	maximum number of descriptors in flight on one channel
@@ -62,7 +52,8 @@ enum dcbm_trust {
  *		when the device has stopped working on the descriptor
  * @aborted_means_idle: the driver only reports DMA_TRANS_ABORTED when the
  *		device has stopped working on the descriptor
- * @trust:	why its completions can be believed
+ * @reports_errors: its completions can be believed: the callback's result tells
+ *		errors. Otherwise the copy is verified
  */
 struct dcbm_quirks {
 	const char *driver;
@@ -73,7 +64,7 @@ struct dcbm_quirks {
 	bool late_desc_use;
 	bool done_means_idle;
 	bool aborted_means_idle;
-	enum dcbm_trust trust;
+	bool reports_errors;
 };
 
 struct dcbm_transfer;
@@ -333,10 +324,10 @@ struct dcbm_tuning {
 	unsigned long channels;
 	unsigned long timeout_ms;
 	unsigned long verify;
-	bool force_offload;
+	u32 force_offload;
 };
 
-/* The counters: descriptors = completed + errors + timeouts. */
+/* While no batch is in flight, descriptors = completed + errors + timeouts. */
 #define DCBM_COUNTERS(TYPE, _last) {				\
 	TYPE(DCBM_TRANSFERS, transfers)				\
 	TYPE(DCBM_DESCRIPTORS, descriptors)			\
@@ -387,20 +378,6 @@ static inline struct folio *dcbm_dst_folio(struct dcbm_transfer *transfer,
 	return page_folio(sg_page(&transfer->dst[segment]));
 }
 
-/**
- * struct dcbm_sample - the cost of a transfer, for rates.c
- * @bytes:	its length
- * @done:	bytes that the channel copied in @ns, of any of its transfers
- * @ns:		time from its claim to its completion
- * @cpu_ns:	time of the CPU for it
- */
-struct dcbm_sample {
-	size_t bytes;
-	size_t done;
-	u64 ns;
-	u64 cpu_ns;
-};
-
 /* quirks.c */
 const struct dcbm_quirks *dcbm_quirks_of(const struct dma_chan *chan);
 
@@ -410,8 +387,8 @@ void dcbm_engine_put(struct dcbm_engine *engine);
 bool dcbm_engine_rests(struct dcbm_engine *engine);
 bool dcbm_engine_is_tried(const struct dcbm_engine *engine);
 void dcbm_engine_failed(struct dcbm_engine *engine, const char *why);
-void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
-		const struct dcbm_sample *sample);
+void dcbm_learn(const struct dcbm_job *job,
+		const struct dcbm_transfer *transfer, size_t done, u64 ns);
 void dcbm_learn_cpu(const struct dcbm_job *job);
 void dcbm_expect(struct dcbm_job *job);
 unsigned long dcbm_channels_rate(const struct dcbm_job *job);
@@ -419,7 +396,6 @@ unsigned long dcbm_cpus_rate(const struct dcbm_job *job);
 unsigned long dcbm_job_rate(const struct dcbm_job *job);
 bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch);
 unsigned int dcbm_folio_class(const struct dcbm_job *job);
-unsigned int dcbm_count_class(unsigned int nr);
 void dcbm_average(unsigned long *rate, size_t bytes, u64 ns);
 void dcbm_show_engines(struct seq_file *m);
 extern const char * const dcbm_folio_names[];
@@ -457,7 +433,7 @@ void dcbm_channel_detach(struct dcbm_channel *ch);
 void dcbm_channel_return(struct dcbm_channel *ch);
 struct dcbm_channel *dcbm_slot(unsigned int slot);
 enum dcbm_counter dcbm_claim(struct dcbm_job *job, unsigned int wanted);
-void dcbm_unclaim(struct dcbm_channel *ch);
+void dcbm_unclaim(unsigned int slot);
 void dcbm_give_back(struct dcbm_job *job);
 
 /* hung.c */
@@ -487,7 +463,6 @@ void dcbm_copy_init(void);
 int dcbm_acquire_all(bool need);
 void dcbm_release_all(void);
 int dcbm_set_devices(const char *names);
-ssize_t dcbm_show_devices(char *buf);
 int dcbm_notify_init(void);
 void dcbm_notify_exit(void);
 

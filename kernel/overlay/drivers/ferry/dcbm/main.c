@@ -10,21 +10,6 @@
  *	auto	channels, the calling CPU and idle CPUs copy together, or some
  *		of them if that is faster. Without channels it is mtcopy.
  *
- * Each file may call those above it:
- *
- *	quirks.c	quirks of each DMA engine driver
- *	tuning.c	values of the knobs and counters
- *	rates.c		rates of engines and CPUs, learned from each transfer
- *	map.c		transfers, parts of a batch, are mapped
- *	channels.c	the channels held, and which batch uses them
- *	hung.c		channels whose device may still write
- *	complete.c	the result of each folio, verified if necessary
- *	submit.c	descriptors are submitted, callbacks awaited
- *	copy.c		a job: one batch, shared by channels and CPUs
- *	hotplug.c	when channels are requested and released
- *	sysfs.c		knobs and counters
- *	debugfs.c	channels and engines
- *
  * The migrators reject a batch, with nothing done to it, if they have nothing
  * but the calling CPU to copy it: because no channel is free, because all
  * engines rest after failures, because the CPU is as fast without them, or
@@ -91,7 +76,7 @@ static void dcbm_keep_useful(struct dcbm_job *job)
 			i++;
 			continue;
 		}
-		dcbm_unclaim(job->ch[i]);
+		dcbm_unclaim(job->ch[i]->slot);
 		job->ch[i] = job->ch[--job->nr];
 		/* Their rates are those of another number of channels now. */
 		dcbm_expect(job);

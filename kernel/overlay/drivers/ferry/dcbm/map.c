@@ -19,13 +19,6 @@
  * and destinations are both contiguous on the bus, one descriptor copies
  * several segments.
  *
- * dcbm does not use a device whose DMA may go through bounce buffers (swiotlb):
- * because it cannot address all memory, or because the guest's memory is
- * encrypted. The CPU would copy each folio twice, into a buffer and out of
- * another. And the unmapping returns the buffers, to which a device that
- * completed too early may still write when they have their next user: hung.c
- * keeps the pages of such a write, and cannot keep buffers.
- *
  * An IOMMU may need memory for its page tables, which it allocates without
  * waiting. If that fails the CPU copies the transfer, the engine gets no more
  * of the batch, and rests.
@@ -112,6 +105,13 @@ void dcbm_fill(struct dcbm_transfer *transfer, const struct ferry_batch *batch,
  * dcbm_bounces() - may the DMA layer use bounce buffers for a device?
  * @dev: device that memory is mapped for
  *
+ * It may if the device cannot address all memory, or if the guest's memory is
+ * encrypted. dcbm does not use such a device. The CPU would copy each folio
+ * twice, into a buffer and out of another. And the unmapping returns the
+ * buffers, to which a device that completed too early may still write when they
+ * have their next user: hung.c keeps the pages of such a write, and cannot keep
+ * buffers.
+ *
  * If it may, it limits the size of a mapping to that of a buffer. The answer
  * may change from no to yes when memory is added that the device cannot
  * address.
@@ -122,32 +122,6 @@ bool dcbm_bounces(struct device *dev)
 {
 	return dma_max_mapping_size(dev) != SIZE_MAX;
 }
-
-/* Does an IOMMU translate the addresses of a device? */
-static bool dcbm_translated(struct device *dev)
-{
-	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
-
-	return domain && domain->type != IOMMU_DOMAIN_IDENTITY;
-}
-
-#ifdef CONFIG_IOMMU_DMA
-/*
- * Segments are pages: an IOMMU with larger pages would give the device access
- * to their neighbours.
- */
-static bool dcbm_maps_pages(struct device *dev)
-{
-	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
-
-	return domain && domain->pgsize_bitmap & (2 * PAGE_SIZE - 1);
-}
-#else
-static bool dcbm_maps_pages(struct device *dev)
-{
-	return false;
-}
-#endif
 
 /**
  * dcbm_windows_alloc() - allocate a transfer's windows, if it needs them
@@ -161,8 +135,13 @@ static bool dcbm_maps_pages(struct device *dev)
 void dcbm_windows_alloc(struct dcbm_transfer *transfer)
 {
 	struct device *dev = transfer->ch->dev;
+	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
 
-	if (!dcbm_maps_pages(dev) ||
+	/*
+	 * Segments are pages: an IOMMU with larger pages would give the device
+	 * access to their neighbours.
+	 */
+	if (!domain || !(domain->pgsize_bitmap & (2 * PAGE_SIZE - 1)) ||
 	    !dma_iova_try_alloc(dev, &transfer->src_window, 0,
 				DCBM_MAX_TRANSFER))
 		return;
@@ -188,94 +167,73 @@ void dcbm_windows_free(struct dcbm_transfer *transfer)
 	dma_iova_free(dev, &transfer->dst_window);
 }
 
-/* Bytes of the segments that are contiguous in memory, from @sg on. */
-static size_t dcbm_contiguous_len(struct scatterlist *sg,
-				  const struct scatterlist *end)
-{
-	phys_addr_t phys = sg_phys(sg);
-	size_t len = 0;
-
-	for (; sg < end && sg_phys(sg) == phys + len; sg++)
-		len += sg->length;
-	return len;
-}
-
 /* Link the segments into a window, one after the other. */
 static int dcbm_link(struct device *dev, struct dma_iova_state *window,
-		     struct scatterlist *sg, unsigned int nr,
+		     struct scatterlist *list, unsigned int nr,
 		     enum dma_data_direction dir)
 {
-	const struct scatterlist *end = sg + nr;
+	struct scatterlist *sg = list, *end = list + nr;
 	size_t len, linked = 0;
 	int err = 0;
 
-	while (!err && sg < end) {
-		len = dcbm_contiguous_len(sg, end);
-		err = dma_iova_link(dev, window, sg_phys(sg), linked, len,
-				    dir, 0);
+	for (; sg < end; linked += len) {
+		phys_addr_t phys = sg_phys(sg);
+
+		/* Together what is contiguous in memory. */
+		for (len = 0; sg < end && sg_phys(sg) == phys + len; sg++)
+			len += sg->length;
+		err = dma_iova_link(dev, window, phys, linked, len, dir, 0);
 		if (err)
 			break;
-		linked += len;
-		while (len) {
-			len -= sg->length;
-			sg++;
-		}
 	}
 	if (!err)
 		err = dma_iova_sync(dev, window, 0, linked);
 	if (err && linked)
 		dma_iova_unlink(dev, window, 0, linked, dir, 0);
+	/*
+	 * One segment to the device. There are windows with CONFIG_IOMMU_DMA
+	 * only, with which the length for CPUs is another field.
+	 */
+	sg_dma_address(list) = window->addr;
+	sg_dma_len(list) = linked;
 	return err;
 }
 
-static int dcbm_map_windows(struct dcbm_transfer *transfer)
+static int dcbm_map_side(struct dcbm_transfer *transfer, struct scatterlist *sg,
+			 struct dma_iova_state *window,
+			 enum dma_data_direction dir)
 {
 	struct device *dev = transfer->ch->dev;
-	int err;
 
-	err = dcbm_link(dev, &transfer->src_window, transfer->src,
-			transfer->nr_segments, DMA_TO_DEVICE);
-	if (err)
-		return err;
-	err = dcbm_link(dev, &transfer->dst_window, transfer->dst,
-			transfer->nr_segments, DMA_FROM_DEVICE);
-	if (err)
-		dma_iova_unlink(dev, &transfer->src_window, 0, transfer->bytes,
-				DMA_TO_DEVICE, 0);
-	return err;
+	if (transfer->windows)
+		return dcbm_link(dev, window, sg, transfer->nr_segments, dir);
+	return dma_map_sg(dev, sg, transfer->nr_segments, dir) ? 0 : -EIO;
 }
 
-static int dcbm_map_lists(struct dcbm_transfer *transfer)
+static void dcbm_unmap_side(struct dcbm_transfer *transfer,
+			    struct scatterlist *sg,
+			    struct dma_iova_state *window,
+			    enum dma_data_direction dir, unsigned long attrs)
 {
 	struct device *dev = transfer->ch->dev;
-	unsigned int nr = transfer->nr_segments;
 
-	if (!dma_map_sg(dev, transfer->src, nr, DMA_TO_DEVICE))
-		return -EIO;
-	if (!dma_map_sg(dev, transfer->dst, nr, DMA_FROM_DEVICE)) {
-		dma_unmap_sg(dev, transfer->src, nr, DMA_TO_DEVICE);
-		return -EIO;
-	}
-	return 0;
+	if (transfer->windows)
+		dma_iova_unlink(dev, window, 0, transfer->bytes, dir, attrs);
+	else
+		dma_unmap_sg_attrs(dev, sg, transfer->nr_segments, dir, attrs);
 }
 
-/* Read position in a mapped list, or in the window if @sg is NULL. */
+/* Read position in a mapped list. */
 struct dcbm_cursor {
 	struct scatterlist *sg;
 	unsigned int used;
-	dma_addr_t window;
 };
 
 /* Bus address of the next @len bytes, which never cross a mapped entry. */
 static dma_addr_t dcbm_next_addr(struct dcbm_cursor *cursor, unsigned int len)
 {
-	dma_addr_t addr = cursor->window;
+	dma_addr_t addr = sg_dma_address(cursor->sg) + cursor->used;
 
-	if (!cursor->sg) {
-		cursor->window += len;
-		return addr;
-	}
-	addr = sg_dma_address(cursor->sg) + cursor->used;
 	cursor->used += len;
 	if (cursor->used == sg_dma_len(cursor->sg)) {
 		cursor->sg = sg_next(cursor->sg);
@@ -292,14 +250,6 @@ static void dcbm_build_descs(struct dcbm_transfer *transfer)
 	struct dcbm_desc *desc = NULL;
 	unsigned int i;
 
-	if (transfer->windows) {
-		src = (struct dcbm_cursor){
-			.window = transfer->src_window.addr
-		};
-		dst = (struct dcbm_cursor){
-			.window = transfer->dst_window.addr
-		};
-	}
 	for (i = 0; i < transfer->nr_segments; i++) {
 		unsigned int len = transfer->src[i].length;
 		dma_addr_t from = dcbm_next_addr(&src, len);
@@ -330,15 +280,23 @@ static void dcbm_build_descs(struct dcbm_transfer *transfer)
  */
 noinline int dcbm_map(struct dcbm_transfer *transfer)
 {
-	int err = -EIO;
+	int err;
 
 	KUNIT_STATIC_STUB_REDIRECT(dcbm_map, transfer);
 	/* Memory may have been added since the channel was requested. */
-	if (!dcbm_bounces(transfer->ch->dev))
-		err = transfer->windows ? dcbm_map_windows(transfer) :
-					  dcbm_map_lists(transfer);
+	if (dcbm_bounces(transfer->ch->dev))
+		return -EIO;
+	err = dcbm_map_side(transfer, transfer->src, &transfer->src_window,
+			    DMA_TO_DEVICE);
 	if (err)
 		return err;
+	err = dcbm_map_side(transfer, transfer->dst, &transfer->dst_window,
+			    DMA_FROM_DEVICE);
+	if (err) {
+		dcbm_unmap_side(transfer, transfer->src, &transfer->src_window,
+				DMA_TO_DEVICE, 0);
+		return err;
+	}
 	transfer->mapped = true;
 	dcbm_build_descs(transfer);
 	return 0;
@@ -355,29 +313,13 @@ ALLOW_ERROR_INJECTION(dcbm_map, ERRNO);
  */
 void dcbm_unmap(struct dcbm_transfer *transfer, unsigned long attrs)
 {
-	struct device *dev = transfer->ch->dev;
-	unsigned int nr = transfer->nr_segments;
-
 	if (!transfer->mapped)
 		return;
-	if (transfer->windows) {
-		dma_iova_unlink(dev, &transfer->src_window, 0, transfer->bytes,
-				DMA_TO_DEVICE, attrs);
-		dma_iova_unlink(dev, &transfer->dst_window, 0, transfer->bytes,
-				DMA_FROM_DEVICE, attrs);
-	} else {
-		dma_unmap_sg_attrs(dev, transfer->src, nr, DMA_TO_DEVICE,
-				   attrs);
-		dma_unmap_sg_attrs(dev, transfer->dst, nr, DMA_FROM_DEVICE,
-				   attrs);
-	}
+	dcbm_unmap_side(transfer, transfer->src, &transfer->src_window,
+			DMA_TO_DEVICE, attrs);
+	dcbm_unmap_side(transfer, transfer->dst, &transfer->dst_window,
+			DMA_FROM_DEVICE, attrs);
 	transfer->mapped = false;
-}
-
-/* A device with address translation services may use translations it cached. */
-static bool dcbm_caches_translations(struct device *dev)
-{
-	return dev_is_pci(dev) && to_pci_dev(dev)->ats_enabled;
 }
 
 /**
@@ -397,8 +339,12 @@ static bool dcbm_caches_translations(struct device *dev)
 bool dcbm_unmap_hung(struct dcbm_transfer *transfer)
 {
 	struct device *dev = transfer->ch->dev;
+	const struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+	bool translated = domain && domain->type != IOMMU_DOMAIN_IDENTITY;
 
-	if (transfer->windows || !dcbm_translated(dev))
+	if (transfer->windows || !translated)
 		dcbm_unmap(transfer, DMA_ATTR_SKIP_CPU_SYNC);
-	return transfer->windows && !dcbm_caches_translations(dev);
+	/* By ATS a device may use translations that it has cached. */
+	return transfer->windows &&
+	       !(dev_is_pci(dev) && to_pci_dev(dev)->ats_enabled);
 }

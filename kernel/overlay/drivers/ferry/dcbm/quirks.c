@@ -9,14 +9,10 @@
  * driver without a row gets the settings that suit all: one descriptor in
  * flight, and the copy is verified.
  *
- * If verification refutes a completion, the driver either reported an error as
- * success, or it completed the descriptor too early and the device still
- * writes. The first is certain only of a driver that completes a descriptor
- * when its device has stopped, with or without success (done_means_idle).
- * complete.c assumes the second of all others. An error that a driver reports
- * is taken as the end of the descriptor, except DMA_TRANS_ABORTED: some drivers
- * report it of descriptors that their device may continue
- * (aborted_means_idle).
+ * complete.c describes what follows from done_means_idle. An error that a
+ * driver reports is taken as the end of the descriptor, except
+ * DMA_TRANS_ABORTED without aborted_means_idle: some drivers report it of
+ * descriptors that their device may continue.
  *
  * The table has no field for drivers that can stop their device, because none
  * was found that certainly does. The comments describe terminate_all() for
@@ -32,7 +28,6 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	/* Drivers that are not listed. */
 	{
 		.depth = 1, .issue_each = true, .late_desc_use = true,
-		.trust = DCBM_TRUST_NONE,
 	},
 	/*
 	 * 32 descriptors a channel. The driver frees one after its callback, so
@@ -47,7 +42,7 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "xilinx-zynqmp-dma", .depth = 28,
-		.aborted_means_idle = true, .trust = DCBM_TRUST_RESULT,
+		.aborted_means_idle = true, .reports_errors = true,
 	},
 	/*
 	 * Both report errors, since a series that this driver stands on. The
@@ -62,11 +57,11 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "ptdma", .depth = 64, .max_len = SZ_2M,
-		.issue_each = true, .trust = DCBM_TRUST_RESULT,
+		.issue_each = true, .reports_errors = true,
 	},
 	{
 		.driver = "ae4dma", .depth = 28, .max_len = SZ_2M,
-		.done_means_idle = true, .trust = DCBM_TRUST_RESULT,
+		.done_means_idle = true, .reports_errors = true,
 	},
 	/*
 	 * Loses an issue_pending while busy; has no synchronize. Calls back the
@@ -74,7 +69,7 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "sf-pdma", .depth = 1, .issue_each = true,
-		.done_means_idle = true, .trust = DCBM_TRUST_NONE,
+		.done_means_idle = true,
 	},
 	/*
 	 * If completions come out of order, the driver reports the result of
@@ -83,7 +78,7 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "switchtec_dma", .depth = 64, .issue_each = true,
-		.done_means_idle = true, .trust = DCBM_TRUST_NONE,
+		.done_means_idle = true,
 	},
 	/*
 	 * A channel is a work queue. Descriptors complete in any order, each
@@ -96,7 +91,7 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "idxd", .depth = 16, .issue_each = true,
-		.release_waits = true, .trust = DCBM_TRUST_RESULT,
+		.release_waits = true, .reports_errors = true,
 	},
 	/*
 	 * An error halts the device. The driver then reports DMA_TRANS_ABORTED
@@ -107,10 +102,10 @@ static const struct dcbm_quirks dcbm_quirks_table[] = {
 	 */
 	{
 		.driver = "ioatdma", .depth = 64, .aborted_means_idle = true,
-		.trust = DCBM_TRUST_RESULT,
+		.reports_errors = true,
 	},
 	/* Reports errors. Has no terminate_all(). */
-	{ .driver = "plx_dma", .depth = 64, .trust = DCBM_TRUST_RESULT },
+	{ .driver = "plx_dma", .depth = 64, .reports_errors = true },
 };
 
 /**

@@ -192,28 +192,14 @@ unsigned int dcbm_folio_class(const struct dcbm_job *job)
 	return dcbm_size_class(job->batch->bytes / job->batch->nr, SZ_64K);
 }
 
-/** dcbm_count_class() - class of a number of channels */
-unsigned int dcbm_count_class(unsigned int nr)
-{
-	return ilog2(clamp(nr, 1, DCBM_MAX_CHANNELS));
-}
-
-static unsigned int dcbm_channels_of(const struct dcbm_job *job,
-				     const struct dcbm_engine *engine)
+static struct dcbm_rate *dcbm_rates_of(const struct dcbm_job *job,
+				       struct dcbm_engine *engine)
 {
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < job->nr; i++)
 		nr += job->ch[i]->engine == engine;
-	return nr;
-}
-
-static struct dcbm_rate *dcbm_rates_of(const struct dcbm_job *job,
-				       struct dcbm_engine *engine)
-{
-	unsigned int nr = dcbm_channels_of(job, engine);
-
-	return engine->rates[dcbm_count_class(nr)][dcbm_folio_class(job)];
+	return engine->rates[ilog2(nr)][dcbm_folio_class(job)];
 }
 
 /**
@@ -248,20 +234,22 @@ static void dcbm_confirm(struct dcbm_rate *rate)
 /**
  * dcbm_learn() - learn from a transfer that is complete
  * @job:	its job
- * @ch:		its channel
- * @sample:	its cost
+ * @transfer:	the transfer
+ * @done:	bytes that its channel copied in @ns, of any of its transfers
+ * @ns:		time from its claim to its completion
  *
  * Context: any.
  */
-void dcbm_learn(const struct dcbm_job *job, struct dcbm_channel *ch,
-		const struct dcbm_sample *sample)
+void dcbm_learn(const struct dcbm_job *job,
+		const struct dcbm_transfer *transfer, size_t done, u64 ns)
 {
+	struct dcbm_channel *ch = transfer->ch;
 	struct dcbm_rate *rate = dcbm_rates_of(job, ch->engine);
 
-	rate += dcbm_size_class(sample->bytes, SZ_256K);
+	rate += dcbm_size_class(transfer->bytes, SZ_256K);
 	dcbm_confirm(rate);
-	dcbm_average(&rate->cpu, sample->bytes, sample->cpu_ns);
-	dcbm_average(&rate->copy, sample->done, sample->ns);
+	dcbm_average(&rate->cpu, transfer->bytes, transfer->cpu_ns);
+	dcbm_average(&rate->copy, done, ns);
 	ch->rate = READ_ONCE(rate->copy);
 	ch->cost = READ_ONCE(rate->cpu);
 	dcbm_engine_worked(ch->engine);
@@ -374,17 +362,13 @@ unsigned long dcbm_job_rate(const struct dcbm_job *job)
  */
 bool dcbm_is_useful(const struct dcbm_job *job, const struct dcbm_channel *ch)
 {
-	const struct ferry_batch *batch = job->batch;
-	const struct dcbm_rate *rate;
-	u64 all;
+	u64 all = job->cpu_rate + dcbm_channels_rate(job);
 
-	rate = dcbm_lookup(job, ch->engine, batch->bytes / job->nr);
-	if (!rate || !job->cpu_rate || READ_ONCE(dcbm_tuning.force_offload))
+	if (!ch->rate || !job->cpu_rate || READ_ONCE(dcbm_tuning.force_offload))
 		return true;
-	if (3 * READ_ONCE(rate->cpu) < 4 * job->cpu_rate)
+	if (3 * ch->cost < 4 * job->cpu_rate)
 		return false;
-	all = job->cpu_rate + dcbm_channels_rate(job);
-	return (u64)batch->bytes * ch->rate >= all * DCBM_MIN_TRANSFER;
+	return (u64)job->batch->bytes * ch->rate >= all * DCBM_MIN_TRANSFER;
 }
 
 const char * const dcbm_folio_names[] = { "<64K", "<1M", ">=1M" };

@@ -6,11 +6,7 @@
  * Documentation/ABI/testing/sysfs-kernel-mm-migration-dcbm. A write may happen
  * at any time: a batch reads each knob once where it matters.
  *
- * All counters except hung_pages only grow. Once no batch is in flight,
- *
- *	descriptors = completed + errors + timeouts
- *
- * holds exactly, and late_completions <= timeouts.
+ * All counters except hung_pages only grow, and late_completions <= timeouts.
  *
  * Locking: the devices knob takes dcbm_mutex.
  */
@@ -34,7 +30,8 @@ static const char * const dcbm_verify_words[] = {
 static ssize_t devices_show(struct kobject *kobj, struct kobj_attribute *attr,
 			    char *buf)
 {
-	return dcbm_show_devices(buf);
+	guard(mutex)(&dcbm_mutex);
+	return sysfs_emit(buf, "%s\n", dcbm_devices);
 }
 
 static ssize_t devices_store(struct kobject *kobj, struct kobj_attribute *attr,

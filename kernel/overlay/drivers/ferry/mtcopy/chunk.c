@@ -97,17 +97,12 @@ void mtcopy_chunk(struct ferry_batch *batch, size_t start, size_t end,
  */
 bool mtcopy_use_nontemporal(const struct ferry_batch *batch)
 {
-	if (!copy_page_nontemporal_possible())
-		return false;
-	switch (READ_ONCE(mtcopy_tuning.nontemporal)) {
-	case MTCOPY_NEVER:
-		return false;
-	case MTCOPY_ALWAYS:
-		return true;
-	default:
-		return batch->reason == MR_DEMOTION &&
-		       mtcopy_nontemporal_faster;
-	}
+	unsigned long when = READ_ONCE(mtcopy_tuning.nontemporal);
+
+	return copy_page_nontemporal_possible() &&
+	       (when == MTCOPY_ALWAYS ||
+		(when == MTCOPY_AUTO && batch->reason == MR_DEMOTION &&
+		 mtcopy_nontemporal_faster));
 }
 
 static u64 mtcopy_time(struct page *dst, struct page *src, bool nontemporal)

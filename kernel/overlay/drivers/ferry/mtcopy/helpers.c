@@ -59,8 +59,6 @@ struct mtcopy_tuning mtcopy_tuning = {
 
 struct mtcopy_cpu_order {
 	struct rcu_head rcu;
-	struct mtcopy_cpu_order *next;	/* until it is published */
-	int nid;
 	unsigned int nr;
 	unsigned int cpus[] __counted_by(nr);
 };
@@ -79,7 +77,6 @@ static struct mtcopy_cpu_order *mtcopy_cpu_order_alloc(int nid)
 
 	if (!order)
 		return NULL;
-	order->nid = nid;
 	order->nr = nr;
 	order->nr = ferry_place_cpus(nid, order->cpus, nr);
 	if (order->nr)
@@ -92,35 +89,24 @@ static struct mtcopy_cpu_order *mtcopy_cpu_order_alloc(int nid)
  * mtcopy_helpers_refresh() - make the orders of all nodes again
  *
  * Context: process context. Takes mtcopy_order_mutex, allocates memory.
- * Return: 0, or -ENOMEM with all orders as they were.
+ * Return: 0, or -ENOMEM: the orders that were not made are as they were.
  */
 int mtcopy_helpers_refresh(void)
 {
-	struct mtcopy_cpu_order *made = NULL, *order, *old;
-	int nid, err = 0;
+	struct mtcopy_cpu_order *order, *old;
+	int nid;
 
 	guard(mutex)(&mtcopy_order_mutex);
 	/* For offline nodes, too: a node may get memory but no CPU later. */
 	for_each_node(nid) {
 		order = mtcopy_cpu_order_alloc(nid);
-		if (!order) {
-			err = -ENOMEM;
-			break;
-		}
-		order->next = made;
-		made = order;
-	}
-	while ((order = made)) {
-		made = order->next;
-		if (err) {
-			kvfree(order);
-			continue;
-		}
-		old = rcu_replace_pointer(mtcopy_cpu_orders[order->nid], order,
+		if (!order)
+			return -ENOMEM;
+		old = rcu_replace_pointer(mtcopy_cpu_orders[nid], order,
 					  lockdep_is_held(&mtcopy_order_mutex));
 		kvfree_rcu(old, rcu);
 	}
-	return err;
+	return 0;
 }
 
 static int mtcopy_cpu_online(unsigned int cpu)

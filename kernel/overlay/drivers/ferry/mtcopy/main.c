@@ -94,7 +94,6 @@ struct mtcopy_helper {
  * @batch:	the batch; valid only for a CPU that has claimed a part of it
  * @claims:	its parts; nothing to claim before ferry_mtcopy_start()
  * @nontemporal: use non-temporal stores
- * @started:	the works are queued
  * @nr_helpers:	works of the job
  * @cursor:	the caller's, see mtcopy_chunk()
  * @copying:	helpers that may have claimed a chunk and not finished it
@@ -107,7 +106,6 @@ struct mtcopy_job {
 	struct ferry_batch *batch;
 	struct ferry_claims claims;
 	bool nontemporal;
-	bool started;
 	unsigned int nr_helpers;
 	unsigned int cursor;
 	atomic_t copying;
@@ -233,7 +231,6 @@ struct mtcopy_job *ferry_mtcopy_begin(struct ferry_batch *batch,
 	job->claims.nr_pages = 0;
 	atomic64_set(&job->claims.ends, 0);
 	job->nontemporal = mtcopy_use_nontemporal(batch);
-	job->started = false;
 	job->nr_helpers = nr;
 	job->cursor = 0;
 	while (nr--)
@@ -267,7 +264,6 @@ struct ferry_claims *ferry_mtcopy_start(struct mtcopy_job *job)
 	for (i = 0; i < batch->nr; i++)
 		batch->pairs[i].status = 0;
 	ferry_claims_init(&job->claims, batch);
-	job->started = true;
 	atomic64_set(&job->helper_ns, 0);
 	atomic_add(job->nr_helpers, &job->refs);
 	for (i = 0; i < job->nr_helpers; i++)
@@ -322,7 +318,7 @@ void ferry_mtcopy_end(struct mtcopy_job *job)
 
 	while (ferry_mtcopy_step(job))
 		cond_resched();
-	if (job->started)
+	if (job->claims.nr_pages)
 		mtcopy_end_helpers(job);
 	else
 		for (i = 0; i < job->nr_helpers; i++)
