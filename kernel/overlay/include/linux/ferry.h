@@ -91,6 +91,7 @@ struct ferry_client {
  * @active:	the migrator that was selected when the call began may gain
  *		from it; nothing else is valid without it
  * @more:	the batch ended before all folios of the list were tried
+ * @late:	its time ended it
  * @single:	the batch has one folio
  * @reason:	reason of the migration
  * @client:	the client, its migrator copies; or NULL: the selected one does
@@ -116,6 +117,7 @@ struct ferry_gather {
 #ifdef CONFIG_FERRY
 	bool active;
 	bool more;
+	bool late;
 	bool single;
 	enum migrate_reason reason;
 	const struct ferry_client *client;
@@ -211,6 +213,7 @@ const struct ferry_client *ferry_client_of(new_folio_t get_new_folio,
 bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
 			enum migrate_reason reason);
 bool ferry_selects_any(enum migrate_reason reason);
+bool ferry_may_gain(const struct list_head *from);
 void ferry_want_long_lists(bool want);
 bool __ferry_wants_long_lists(enum migrate_reason reason);
 void ferry_count_pages(enum migrate_reason reason, unsigned int moved,
@@ -225,10 +228,9 @@ bool __ferry_range_full(struct ferry_range *range, struct list_head *folios,
 			unsigned long next);
 int __ferry_range_begin(struct mm_struct *mm);
 
-void __ferry_gather_init(struct ferry_gather *gather,
-			 const struct list_head *from,
-			 new_folio_t get_new_folio, free_folio_t put_new_folio,
-			 unsigned long private, enum migrate_reason reason);
+void __ferry_gather_init(struct ferry_gather *gather, new_folio_t get_new_folio,
+			 free_folio_t put_new_folio, unsigned long private,
+			 enum migrate_reason reason);
 void __ferry_gather_begin(struct ferry_gather *gather, struct list_head *from);
 bool __ferry_gather_ends(struct ferry_gather *gather, struct folio *src,
 			 struct list_head *from,
@@ -319,9 +321,9 @@ static inline void ferry_gather_init(struct ferry_gather *gather,
 {
 	gather->active = false;
 	if (static_branch_unlikely(&ferry_enabled) &&
-	    (ferry_selects_any(reason) ||
-	     ferry_client_of(get_new_folio, private)))
-		__ferry_gather_init(gather, from, get_new_folio, put_new_folio,
+	    (ferry_client_of(get_new_folio, private) ||
+	     (ferry_selects_any(reason) && ferry_may_gain(from))))
+		__ferry_gather_init(gather, get_new_folio, put_new_folio,
 				    private, reason);
 }
 

@@ -14,6 +14,8 @@
  *      first unmapping, for whatever reason it took so long, and before a folio
  *      that has no destination. The folios that are left come first in the next
  *      round. No pass of this round counts for them, so they cannot fail by it.
+ *      After a batch that its time has ended, the next one is not much larger:
+ *      see ferry_fits_update().
  *   4. ferry_take_uncopied() takes out the folios that the migrator of a client
  *      was required to copy and did not: see client.c. They fail.
  *   5. After the first moves, ferry_take_waited() takes out the folios whose
@@ -58,20 +60,14 @@ bool __ferry_batch_full(unsigned int nr_folios, unsigned long nr_pages,
 	       ferry_list_full(nr_folios, nr_pages);
 }
 
-void __ferry_gather_init(struct ferry_gather *gather,
-			 const struct list_head *from,
-			 new_folio_t get_new_folio, free_folio_t put_new_folio,
-			 unsigned long private, enum migrate_reason reason)
+void __ferry_gather_init(struct ferry_gather *gather, new_folio_t get_new_folio,
+			 free_folio_t put_new_folio, unsigned long private,
+			 enum migrate_reason reason)
 {
-	const struct ferry_client *client;
-
-	client = ferry_client_of(get_new_folio, private);
-	if (!client && !ferry_may_gain(from))
-		return;
 	*gather = (struct ferry_gather) {
 		.active = true,
 		.reason = reason,
-		.client = client,
+		.client = ferry_client_of(get_new_folio, private),
 		.get_new_folio = get_new_folio,
 		.put_new_folio = put_new_folio,
 		.private = private,
@@ -226,7 +222,8 @@ bool ferry_gather_expired(struct ferry_gather *gather)
 	 * The clocks of two CPUs may differ a little, and each may be off by a
 	 * tick where the TSC is unstable.
 	 */
-	return (s64)(now - gather->start) > max_ns / 2;
+	gather->late = (s64)(now - gather->start) > max_ns / 2;
+	return gather->late;
 }
 
 /*
@@ -310,12 +307,14 @@ bool __ferry_take_uncopied(struct ferry_gather *gather,
 	return !list_empty(&gather->waited);
 }
 
+/* Return those that the batch did not use. */
 static void ferry_put_destinations(struct ferry_gather *gather)
 {
 	struct folio *dst, *next;
 
 	list_for_each_entry_safe(dst, next, &gather->destinations, lru) {
 		list_del(&dst->lru);
+		gather->bytes -= folio_size(dst);
 		dst->migrate_info = 0;
 		if (gather->put_new_folio)
 			gather->put_new_folio(dst, gather->private);
@@ -347,6 +346,9 @@ bool __ferry_gather_next(struct ferry_gather *gather, struct list_head *from,
 		ferry_count_locked(gather->reason,
 				   local_clock() - gather->start);
 	ferry_put_destinations(gather);
+	if (gather->start)
+		ferry_fits_update(gather->reason, gather->bytes, gather->late);
+	gather->late = false;
 	gather->nr = 0;
 	gather->bytes = 0;
 	gather->start = 0;

@@ -159,10 +159,10 @@ unsigned long ferry_limit(unsigned long rate, unsigned long max_us,
 			  unsigned long max_bytes);
 unsigned long ferry_limit_of(enum migrate_reason reason, int from, int to);
 unsigned long ferry_rate(enum migrate_reason reason, int from, int to);
+void ferry_fits_update(enum migrate_reason reason, size_t bytes, bool late);
 void ferry_rate_update(enum migrate_reason reason, int from, int to,
 		       size_t bytes, u64 ns);
 void ferry_gained_nothing(const struct ferry_batch *batch);
-bool ferry_may_gain(const struct list_head *from);
 void ferry_rates_forget(enum migrate_reason reason);
 int ferry_rates_init(void);
 

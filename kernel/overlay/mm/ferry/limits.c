@@ -15,13 +15,16 @@
  *   - batch_max_bytes,
  *   - the bytes that the migrator copies in batch_max_us, according to the rate
  *     of recent batches of the same reason between the same nodes,
- *   - half of batch_max_us after its first folio was unmapped: see gather.c.
+ *   - half of batch_max_us after its first folio was unmapped: see gather.c,
+ *   - not much more than the last batch of the same reason, if its time ended
+ *     that one: unused destinations are allocated in vain.
  *
- * The first two bound the list that migrate_pages() cuts. The third is known
- * when the first destination is allocated. A reason has one migrator at a time,
- * so no rate is that of two, unless a client uses another one for that reason.
+ * The first two bound the list that migrate_pages() cuts. The third and the
+ * last are known when the first destination is allocated. A reason has one
+ * migrator at a time, so no rate is that of two, unless a client uses another
+ * one for that reason.
  *
- * A batch may always have as many bytes as without a migrator, which is also
+ * The rate never makes a batch smaller than without a migrator, which is also
  * the limit before the first batch between two nodes has been measured.
  *
  * A larger batch is an advantage only because several CPUs or channels copy it.
@@ -63,6 +66,12 @@ unsigned long ferry_reason_max_us[FERRY_NR_REASONS];
  * loses a sample of a running mean.
  */
 static unsigned long *ferry_rates;
+
+/*
+ * The bytes that a batch of each reason is expected to have time for; 0 if the
+ * last ones had enough. Written and read as the rates.
+ */
+static unsigned long ferry_fits[FERRY_NR_REASONS];
 
 /* So many that the cost of one list does not matter. */
 #define FERRY_REST_LISTS	64
@@ -113,8 +122,35 @@ unsigned long ferry_max_us(enum migrate_reason reason)
  */
 unsigned long ferry_limit_of(enum migrate_reason reason, int from, int to)
 {
-	return ferry_limit(ferry_rate(reason, from, to), ferry_max_us(reason),
-			   READ_ONCE(ferry_batch_max_bytes));
+	unsigned long limit, fits = READ_ONCE(ferry_fits[reason]);
+
+	limit = ferry_limit(ferry_rate(reason, from, to), ferry_max_us(reason),
+			    READ_ONCE(ferry_batch_max_bytes));
+	return fits ? min(limit, fits) : limit;
+}
+
+/**
+ * ferry_fits_update() - learn whether a batch had time for its folios
+ * @reason:	its reason
+ * @bytes:	bytes of those that it had time for
+ * @late:	its time ended it
+ *
+ * The next one may have an eighth more, and may be large enough for several
+ * CPUs. A batch that reached the limit in time doubles it.
+ *
+ * Context: any.
+ */
+void ferry_fits_update(enum migrate_reason reason, size_t bytes, bool late)
+{
+	unsigned long fits = READ_ONCE(ferry_fits[reason]);
+
+	if (late)
+		fits = max(bytes + bytes / 8 + 1, FERRY_SHARED_BYTES);
+	else if (!fits || bytes < fits)
+		return;
+	else if (check_mul_overflow(fits, 2UL, &fits))
+		fits = 0;
+	WRITE_ONCE(ferry_fits[reason], fits);
 }
 
 static unsigned long *ferry_rate_at(enum migrate_reason reason, int from,
@@ -227,11 +263,12 @@ static bool ferry_rests(const struct list_head *from)
 bool ferry_may_gain(const struct list_head *from)
 {
 	size_t min = READ_ONCE(ferry_batch_min_bytes);
-	bool gains = !min || ferry_is_larger(from, min - 1);
+	bool small = min && !ferry_is_larger(from, min - 1);
 
-	if (gains)
-		gains = !ferry_rests(from);
-	return gains || ferry_is_larger(from, FERRY_STOCK_BYTES);
+	if (small && min <= FERRY_STOCK_BYTES)
+		return false;
+	return (!small && !ferry_rests(from)) ||
+	       ferry_is_larger(from, FERRY_STOCK_BYTES);
 }
 
 /**
@@ -244,6 +281,7 @@ void ferry_rates_forget(enum migrate_reason reason)
 {
 	unsigned int cpu, i;
 
+	WRITE_ONCE(ferry_fits[reason], 0);
 	for (i = 0; i < nr_node_ids * nr_node_ids; i++)
 		WRITE_ONCE(*(ferry_rate_at(reason, 0, 0) + i), 0);
 	for_each_possible_cpu(cpu) {

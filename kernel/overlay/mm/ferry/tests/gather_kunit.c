@@ -21,7 +21,7 @@
 #include "../../internal.h"
 #include "../internal.h"
 
-#define FOLIOS		64
+#define FOLIOS		128
 
 /* For the callbacks of a migration, and of them. One test runs at a time. */
 static struct {
@@ -265,7 +265,8 @@ static void gather_expires(struct kunit *test)
 /* The batch ends by its time; the rest fails in no mode. */
 static void check_time(struct kunit *test, enum migrate_mode mode)
 {
-	unsigned int moved;
+	unsigned int fits = FERRY_WALKS + FERRY_WALKS / 8 + 1;
+	unsigned int moved, left, tries = FOLIOS;
 
 	gather_fill(test);
 	/* It is negative in ns: each batch ends when the clock is read. */
@@ -274,6 +275,11 @@ static void check_time(struct kunit *test, enum migrate_mode mode)
 	KUNIT_EXPECT_EQ(test, moved, FOLIOS);
 	/* Not mapped, so one walk each */
 	KUNIT_EXPECT_EQ(test, seen.batches, FOLIOS / FERRY_WALKS);
+	/* The first one has destinations for all, the others for fewer. */
+	fits = max(fits, FERRY_SHARED_BYTES / PAGE_SIZE);
+	for (left = FOLIOS - FERRY_WALKS; left; left -= FERRY_WALKS)
+		tries += min(left, fits);
+	KUNIT_EXPECT_EQ(test, seen.tries, tries);
 	KUNIT_EXPECT_EQ(test, seen.locked, 0);
 	gather_check(test, moved);
 }

@@ -257,6 +257,37 @@ static void limit_is_of_reason_and_nodes(struct kunit *test)
 			FERRY_STOCK_BYTES);
 }
 
+/* A batch that its time ended limits the next ones of its reason. */
+static void limit_follows_time(struct kunit *test)
+{
+	int nid = first_memory_node;
+	unsigned long limit;
+	unsigned int i;
+
+	ferry_rate_update(MR_SYSCALL, nid, nid, SZ_1G, NSEC_PER_USEC);
+	limit = ferry_limit_of(MR_SYSCALL, nid, nid);
+	ferry_fits_update(MR_SYSCALL, SZ_1M, true);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			SZ_1M + SZ_128K + 1);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_DEMOTION, nid, nid),
+			FERRY_STOCK_BYTES);
+	/* A batch that was in time proves something only if it was as large. */
+	ferry_fits_update(MR_SYSCALL, SZ_1M, false);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			SZ_1M + SZ_128K + 1);
+	ferry_fits_update(MR_SYSCALL, SZ_2M, false);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			2 * (SZ_1M + SZ_128K + 1));
+	/* Enough for several CPUs, even if not a single folio was unmapped. */
+	ferry_fits_update(MR_SYSCALL, 0, true);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid),
+			FERRY_SHARED_BYTES);
+	for (i = 0; i < BITS_PER_LONG; i++)
+		ferry_fits_update(MR_SYSCALL, ULONG_MAX, false);
+	KUNIT_EXPECT_EQ(test, ferry_limit_of(MR_SYSCALL, nid, nid), limit);
+	ferry_rates_forget(MR_SYSCALL);
+}
+
 /* The list of migrate_pages() is bounded by folios and bytes. */
 static void list_is_bounded(struct kunit *test)
 {
@@ -286,6 +317,7 @@ static struct kunit_case select_cases[] = {
 	KUNIT_CASE(limit_follows_rate),
 	KUNIT_CASE(limit_resets_when_serial),
 	KUNIT_CASE(limit_is_of_reason_and_nodes),
+	KUNIT_CASE(limit_follows_time),
 	KUNIT_CASE(rests_without_gain),
 	KUNIT_CASE(small_rests_alone),
 	KUNIT_CASE(rest_excludes_large_lists),

@@ -700,7 +700,7 @@ static unsigned int migrate_gathered(struct kunit *test, u64 start,
 	watched.locked = 0;
 	ferry_test_isolate_all(test, memory, &folios);
 	migrc_batch_begin(&migrc, (unsigned long)caller, MR_SYSCALL);
-	__ferry_gather_init(&gather, &folios, watched_alloc, caller_put,
+	__ferry_gather_init(&gather, watched_alloc, caller_put,
 			    (unsigned long)caller, MR_SYSCALL);
 	gather.start = start;
 	KUNIT_EXPECT_EQ(test, __ferry_migrate_runs(&folios, &unmapped, &targets,
